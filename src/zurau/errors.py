@@ -1,0 +1,47 @@
+"""Five kinds of error, by whose fault it is and so by what happens next.
+
+| kind                | whose fault           | what happens                                               |
+|---------------------|-----------------------|------------------------------------------------------------|
+| `Refused`           | nobody's: an answer   | becomes the protocol's error code in the response           |
+| `ProtocolViolation` | the peer's            | that connection is closed, nothing else                     |
+| `SettingsError`     | the operator's        | refuse to start; the message names the setting and the fix  |
+| `DiskFault`         | the world's           | the operation fails, reads go on; what is stored stays true |
+| `AssertionError`    | ours                  | never caught on purpose                                     |
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ZurauError(Exception):
+    """Parent of every error that Zurau raises on purpose."""
+
+
+class Refused(ZurauError):
+    """A request that was understood and is answered with an error code."""
+
+    def __init__(self, code: IntEnum, message: str | None = None) -> None:
+        super().__init__(f"{code.name}: {message}" if message else code.name)
+        self.code = code
+        self.message = message
+
+
+class ProtocolViolation(ZurauError):
+    """The peer sent bytes that no correct peer sends."""
+
+
+class SettingsError(ZurauError):
+    """A setting is unknown, malformed or out of bounds. The message says how to mend it."""
+
+
+class DiskFault(ZurauError):
+    """The disk refused: full, failing or gone."""
+
+
+class CorruptData(DiskFault):
+    """Bytes came back from disk that are not the ones that were written (a checksum says so)."""
+
+
+class OffsetOutOfRange(ZurauError):
+    """A read was asked for an offset that the log does not hold (any more, or yet)."""

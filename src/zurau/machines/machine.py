@@ -1,0 +1,54 @@
+"""The shape that the controller and the consumer groups share.
+
+A machine is state that is replayed from one partition's log. `decide` answers a command with the records that make it
+true and the replies to give once those records are committed; `apply` changes the state by one record. The host
+(`partition/host.py`) appends what was decided, applies it, and releases the replies when the high watermark has passed.
+
+Laws:
+- Durable state changes only in `apply`. What `decide` may change is volatile: who is waiting, whose session runs out.
+- `decide` is pure otherwise: time comes in as an argument, nothing is random, no set is iterated unsorted.
+- After a crash or a change of leader a fresh machine is built by `apply`ing the whole log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NewType, Protocol, TypeVar
+
+#: Names one question, so that its reply can come later than others'.
+Ticket = NewType("Ticket", int)
+
+Command = TypeVar("Command", contravariant=True)
+
+
+class StateRecord(NamedTuple):
+    """What a machine writes to its log. On a compacted log a None value removes the key."""
+
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Records to append, and replies (`Refused` errors among them) to release once those are committed."""
+
+    records: Sequence[StateRecord] = ()
+    replies: Sequence[tuple[Ticket, Any]] = ()
+
+
+class Machine(Protocol[Command]):
+    def decide(self, ticket: Ticket, command: Command, now_ms: int) -> Decision:
+        """Answer a command, now or (if no reply carries its ticket) in a later decision."""
+
+    def apply(self, record: StateRecord) -> None:
+        """Change the state by one record of the log."""
+
+    def loaded(self, now_ms: int) -> None:
+        """The whole log has been applied and this replica leads: start whatever depends on time."""
+
+    def next_deadline_ms(self) -> int | None:
+        """When `time_passed` wants to be called, or None while nothing is timed."""
+
+    def time_passed(self, now_ms: int) -> Decision:
+        """Sessions that ran out, barriers whose time is over."""

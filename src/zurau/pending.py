@@ -1,0 +1,116 @@
+"""An answer that is not there yet, and how a coroutine waits for one without a task.
+
+Handlers are `async def` so that they read from top to bottom, but most requests have their answer at once, and an
+asyncio task each would cost more than the answer. So a handler awaits only `Pending` values, and `start` drives it:
+it runs until the first `Pending` that is not done, and goes on from there when that one is. Nothing here knows of
+an event loop, so the same handlers run in the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Pending(Generic[T]):
+    """A value that arrives once. Whoever waits is called back in the order of waiting."""
+
+    __slots__ = ("_callbacks", "_error", "_value", "is_done")
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Pending[T]], None]] | None = None
+
+    def resolve(self, value: T) -> None:
+        """The value is here. A second call changes nothing: deadline and event may both fire."""
+        if not self.is_done:
+            self._value = value
+            self._finish()
+
+    def fail(self, error: BaseException) -> None:
+        if not self.is_done:
+            self._error = error
+            self._finish()
+
+    def then(self, callback: Callable[[Pending[T]], None]) -> None:
+        """Call back when done, or right now if it is."""
+        if self.is_done:
+            callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    def result(self) -> T:
+        assert self.is_done, "the value has not arrived"
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+    def __await__(self) -> Generator[Pending[T], None, T]:
+        if not self.is_done:
+            yield self
+        return self.result()
+
+    def _finish(self) -> None:
+        self.is_done = True
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
+            callback(self)
+
+
+def done(value: T) -> Pending[T]:
+    """A `Pending` that already has its value."""
+    pending: Pending[T] = Pending()
+    pending.resolve(value)
+    return pending
+
+
+def start(coroutine: Coroutine[Any, None, T]) -> Pending[T]:
+    """Run a coroutine that awaits only `Pending` values, as far as it goes now and onwards as they arrive."""
+    outcome: Pending[T] = Pending()
+    _advance(coroutine, outcome)
+    return outcome
+
+
+def _advance(coroutine: Coroutine[Any, None, T], outcome: Pending[T]) -> None:
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration as stop:
+        outcome.resolve(stop.value)
+    except Exception as error:  # noqa: BLE001 - carried to whoever asks for the result
+        outcome.fail(error)
+    else:
+        assert isinstance(awaited, Pending), f"handlers await only Pending values, not {awaited!r}"
+        awaited.then(lambda _: _advance(coroutine, outcome))
+
+
+def any_of(pendings: Iterable[Pending[Any]]) -> Pending[None]:
+    """Done as soon as one of them is."""
+    first: Pending[None] = Pending()
+    for pending in pendings:
+        pending.then(lambda _: first.resolve(None))
+    return first
+
+
+def all_of(pendings: Iterable[Pending[Any]]) -> Pending[None]:
+    """Done when every one of them is."""
+    waiting = [pending for pending in pendings if not pending.is_done]
+    last: Pending[None] = Pending()
+    remaining = len(waiting)
+
+    def one_done(_: Pending[Any]) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining == 0:
+            last.resolve(None)
+
+    if not waiting:
+        last.resolve(None)
+    for pending in waiting:
+        pending.then(one_done)
+    return last

@@ -1,0 +1,111 @@
+"""What the inner rooms may ask of the world.
+
+Each port has two sides: `node/` touches the real thing, `simulation/` invents one from a seed. Inner rooms are
+handed these and import neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from zurau.pending import Pending
+
+T = TypeVar("T")
+Buffer = bytes | bytearray | memoryview
+
+
+class WouldBlock(Exception):  # noqa: N818 - not an error: ask again from a worker
+    """The bytes are not in memory; a read that may wait for the disk has to happen off the loop."""
+
+
+class File(Protocol):
+    """An open file that grows at its end and is read anywhere.
+
+    `read` and `flush` may be called from a worker while the loop appends; a close waits for them. Every method
+    raises `DiskFault` when the disk refuses.
+    """
+
+    @property
+    def size(self) -> int: ...
+
+    def append(self, chunks: Sequence[Buffer]) -> None:
+        """Write at the end, all or nothing: after a failure the size is as before."""
+
+    def read(self, position: int, length: int, *, may_block: bool = True) -> bytes:
+        """Up to `length` bytes; fewer only at the end of the file. Raises `WouldBlock` if it would and may not."""
+
+    def truncate(self, size: int) -> None: ...
+
+    def flush(self) -> None:
+        """Return when everything appended so far survives a power failure. Blocks: call it from a worker."""
+
+    def close(self) -> None: ...
+
+
+class Disk(Protocol):
+    """A directory tree. Paths are relative to its root, with `/`."""
+
+    def open(self, path: str) -> File:
+        """Open for reading and appending; an absent file is created empty."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def file_size(self, path: str) -> int: ...
+
+    def list_directory(self, path: str) -> list[str]:
+        """Names in it, sorted; empty when there is no such directory."""
+
+    def make_directory(self, path: str) -> None:
+        """With its parents; existing ones are fine."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Atomic, replacing `new`; durable once `flush_directory` of the parent returned."""
+
+    def remove(self, path: str) -> None:
+        """A file; an absent one is fine."""
+
+    def remove_tree(self, path: str) -> None: ...
+
+    def read_file(self, path: str) -> bytes | None:
+        """The whole file, or None when absent."""
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        """Old content or new, never a mixture, and durable on return. Blocks for a flush: keep it rare."""
+
+    def flush_directory(self, path: str) -> None: ...
+
+    def free_bytes(self) -> int: ...
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int:
+        """Wall clock in Unix milliseconds: for timestamps in records, never for intervals."""
+
+    def monotonic_ms(self) -> float:
+        """Never jumps: for deadlines and timers."""
+
+    def call_later(self, delay_ms: float, callback: Callable[[], None]) -> Timer: ...
+
+
+class Workers(Protocol):
+    """Threads for work that blocks. Results come back on the loop."""
+
+    def run(self, work: Callable[[], T]) -> Pending[T]: ...
+
+
+class Flusher(Protocol):
+    """Group commit: whatever asks for a flush while one is under way shares the next one."""
+
+    def flush(self, work: Callable[[], None]) -> Pending[None]:
+        """Run `work` (blocking flushes of files) in the flush thread; done, or failed with its `DiskFault`."""
+
+
+class Randomness(Protocol):
+    def bytes(self, count: int) -> bytes: ...
+
+    def below(self, bound: int) -> int: ...

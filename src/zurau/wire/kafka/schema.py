@@ -1,0 +1,115 @@
+"""The vocabulary in which every Kafka message is declared, once, with versions on its fields.
+
+    class PartitionProduceResponse(Struct):
+        index: i32
+        error_code: i16
+        base_offset: i64
+        log_append_time_ms: Annotated[i64, since(2)] = -1
+        record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = []
+        error_message: Annotated[string | None, since(8)] = None
+        current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = LeaderIdAndEpoch()
+
+    class ProduceResponse(Response, key=0, flexible=9): ...
+
+A field that a version does not have is left out when encoding and takes its default when decoding. `X | None` is
+nullable in every version that has the field, unless `nullable_since(n)` says otherwise. `codec.py` compiles one flat
+decoder and one flat encoder for each message and version, on first use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from zurau.ports import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """How a leaf is encoded; `code` is its `struct` letter when its width is fixed."""
+
+    name: str
+    code: str | None = None
+
+
+i8 = Annotated[int, Primitive("int8", "b")]
+i16 = Annotated[int, Primitive("int16", "h")]
+u16 = Annotated[int, Primitive("uint16", "H")]
+i32 = Annotated[int, Primitive("int32", "i")]
+u32 = Annotated[int, Primitive("uint32", "I")]
+i64 = Annotated[int, Primitive("int64", "q")]
+f64 = Annotated[float, Primitive("float64", "d")]
+boolean = Annotated[bool, Primitive("bool", "?")]
+uuid = Annotated[bytes, Primitive("uuid", "16s")]
+string = Annotated[str, Primitive("string")]
+#: Copied out: small things that outlive the frame (subscriptions, assignments).
+blob = Annotated[bytes, Primitive("bytes")]
+#: Record batches: a view into the frame when decoded, passed on by reference when encoded. Never copied.
+records = Annotated[Buffer, Primitive("records")]
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of a message in which a field exists."""
+
+    first: int = 0
+    last: int = 32767
+
+
+@dataclass(frozen=True, slots=True)
+class NullableSince:
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tagged field: it exists from `since` on, outside the fixed layout, and is left out when it has its default."""
+
+    number: int
+    since: int
+
+
+def since(version: int) -> Versions:
+    return Versions(first=version)
+
+
+def between(first: int, last: int) -> Versions:
+    return Versions(first, last)
+
+
+def until(version: int) -> Versions:
+    return Versions(last=version)
+
+
+def nullable_since(version: int) -> NullableSince:
+    return NullableSince(version)
+
+
+def tagged(number: int, *, since: int) -> Tag:
+    return Tag(number, since)
+
+
+class Struct(msgspec.Struct, kw_only=True, frozen=True, gc=False):
+    """A part of a message: a value, never changed once made."""
+
+
+class Message(Struct):
+    """A whole message. `api_key` and `flexible` (first flexible version, None for never) come from the class line."""
+
+    api_key: ClassVar[int] = -1
+    flexible: ClassVar[int | None] = None
+
+    def __init_subclass__(cls, key: int = -1, flexible: int | None = None) -> None:
+        super().__init_subclass__()
+        cls.api_key = key
+        cls.flexible = flexible
+
+
+class Request(Message):
+    """Asked by a client."""
+
+
+class Response(Message):
+    """Answered by a broker."""
