@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True, slots=True)
     class LogSettings:
-        retention_ms: int = setting(7 * 24 * HOUR_MS, "retention.ms", at_least=-1, doc="Delete segments older than this.")
+        retention_ms: int = setting(7 * 24 * HOUR_MS, "retention.ms", at_least=-1, doc="Age at which ...")
 
 Everything else (flags, environment, TOML, DescribeConfigs, the generated page of settings) is read off these lines.
 """
@@ -13,7 +13,7 @@ import dataclasses
 import typing
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from zurau.errors import SettingsError
 
@@ -115,7 +115,7 @@ def settings_of(cls: Hashable) -> dict[str, Setting]:
 
 def with_values(base: S, values: Mapping[str, str]) -> S:
     """A copy of `base` with some settings, named as Kafka does, given as text. Refuses unknown names."""
-    declared = settings_of(type(base))
+    declared = settings_of(cast(Hashable, type(base)))
     changes = {}
     for kafka_name, text in values.items():
         if kafka_name not in declared:

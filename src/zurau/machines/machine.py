@@ -1,8 +1,9 @@
 """The shape that the controller and the consumer groups share.
 
-A machine is state that is replayed from one partition's log. `decide` answers a command with the records that make it
-true and the replies to give once those records are committed; `apply` changes the state by one record. The host
-(`partition/host.py`) appends what was decided, applies it, and releases the replies when the high watermark has passed.
+A machine is state that is replayed from one partition's log. `decide` answers a command with the records that make
+it true and the replies to give once those records are committed; `apply` changes the state by one record. The host
+(`partition/host.py`) appends what was decided, applies it, and releases the replies when the high watermark has
+passed.
 
 Laws:
 - Durable state changes only in `apply`. What `decide` may change is volatile: who is waiting, whose session runs out.

@@ -7,9 +7,13 @@
         log_append_time_ms: Annotated[i64, since(2)] = -1
         record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = []
         error_message: Annotated[string | None, since(8)] = None
-        current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = LeaderIdAndEpoch()
+        current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = field(default_factory=LeaderIdAndEpoch)
 
-    class ProduceResponse(Response, key=0, flexible=9): ...
+    class ProduceResponse(Message):
+        api_key: ClassVar = 0
+        flexible_since: ClassVar = 9
+        responses: list[TopicProduceResponse]
+        throttle_time_ms: Annotated[i32, since(1)] = 0
 
 A field that a version does not have is left out when encoding and takes its default when decoding. `X | None` is
 nullable in every version that has the field, unless `nullable_since(n)` says otherwise. `codec.py` compiles one flat
@@ -65,7 +69,7 @@ class NullableSince:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tagged field: it exists from `since` on, outside the fixed layout, and is left out when it has its default."""
+    """A tagged field: it exists from `since` on, outside the fixed layout; left out if default."""
 
     number: int
     since: int
@@ -91,25 +95,13 @@ def tagged(number: int, *, since: int) -> Tag:
     return Tag(number, since)
 
 
-class Struct(msgspec.Struct, kw_only=True, frozen=True, gc=False):
-    """A part of a message: a value, never changed once made."""
+class Struct(msgspec.Struct, kw_only=True, gc=False):
+    """A part of a message: a value, not changed once made."""
 
 
 class Message(Struct):
-    """A whole message. `api_key` and `flexible` (first flexible version, None for never) come from the class line."""
+    """A whole message: a request, a response, or a record of a machine's log (which has no API key)."""
 
     api_key: ClassVar[int] = -1
-    flexible: ClassVar[int | None] = None
-
-    def __init_subclass__(cls, key: int = -1, flexible: int | None = None) -> None:
-        super().__init_subclass__()
-        cls.api_key = key
-        cls.flexible = flexible
-
-
-class Request(Message):
-    """Asked by a client."""
-
-
-class Response(Message):
-    """Answered by a broker."""
+    #: The first version with compact lengths and tagged fields; None when there is none.
+    flexible_since: ClassVar[int | None] = None
