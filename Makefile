@@ -1,0 +1,56 @@
+# One command to learn: `make check`. Everything below sets up .venv from a bare Python 3.11+ when it has to.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+# Tests and clients are processes that wait for each other most of the time, so more workers than cores is fine.
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format docs bench lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY) ## make .venv with the package and the locked tools in it
+
+$(READY): pyproject.toml requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Zurau needs Python 3.11 or newer; say which one with: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## a broker, three kinds of clients and a kill -9, narrated, in under a minute
+	@$(BIN)/python demo/demo.py
+
+test: $(READY) ## every test; what cannot run here is skipped and says why
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+check: $(READY) ## what a change must pass: style, types, import directions, house rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/tidy
+
+format: $(READY) ## put the code into house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(READY) ## write docs/generated/ anew from the tables in the code
+	$(BIN)/python tools/generate_docs.py
+
+bench: $(READY) ## measure against peers on this machine, in a quick form
+	$(BIN)/python bench/run.py --quick
+
+lock: $(READY) ## pin the development environment anew from requirements-dev.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra fast --annotation-style line \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		pyproject.toml requirements-dev.in -o requirements-dev.txt
+
+clean: ## remove what the commands above made, .venv included
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist build
+	find src tests bench tools demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
