@@ -15,7 +15,7 @@ T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
 
 
-class WouldBlock(Exception):  # noqa: N818 - not an error: ask again from a worker
+class WouldBlock(Exception):
     """The bytes are not in memory; a read that may wait for the disk has to happen off the loop."""
 
 

@@ -119,12 +119,13 @@ def with_values(base: S, values: Mapping[str, str]) -> S:
     changes = {}
     for kafka_name, text in values.items():
         if kafka_name not in declared:
-            raise SettingsError(f"there is no setting {kafka_name!r}{_did_you_mean(kafka_name, declared)}")
+            raise SettingsError(f"there is no setting {kafka_name!r}{did_you_mean(kafka_name, declared)}")
         changes[declared[kafka_name].name] = declared[kafka_name].parse(text)
     return dataclasses.replace(base, **changes)  # type: ignore[type-var]
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint to append to a message about an unknown name."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, list(known), n=1)

@@ -1,0 +1,114 @@
+"""Where settings come from: flags, then environment variables, then a TOML file, then defaults.
+
+A setting has one name everywhere: `retention_ms` is `--retention-ms`, `ZURAU_RETENTION_MS` and `retention_ms = ...` in
+the file. Kafka's own names (`log.retention.ms`) are understood in the file too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zurau.broker.settings import BrokerSettings
+from zurau.errors import SettingsError
+from zurau.log.settings import LogSettings
+from zurau.machines.groups.settings import GroupSettings
+from zurau.settings import INT32_MAX, Setting, did_you_mean, setting, settings_of
+
+ENVIRONMENT_PREFIX = "ZURAU_"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What may differ from one broker of a cluster to the next."""
+
+    dir: str = setting("zurau-data", "log.dirs", doc="Directory for everything that is stored. Made if absent.")
+    kafka: str = setting(
+        "127.0.0.1:9092", "listeners", doc="Address to listen on for Kafka clients. Port 0 takes a free one."
+    )
+    advertise: str = setting(
+        "",
+        "advertised.listeners",
+        doc="HOST:PORT that clients are told to connect to. Empty: the address they dialled.",
+    )
+    node_id: int = setting(1, "node.id", at_least=0, at_most=INT32_MAX, doc="This broker's number in the cluster.")
+    ready_fd: int = setting(
+        -1, "zurau.ready.fd", at_least=-1, doc="File descriptor that gets the ready line, for programs. -1: none."
+    )
+    log_level: str = setting(
+        "info", "zurau.log.level", choices=("debug", "info", "warning", "error"), doc="How much to tell on stderr."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a broker process can be told."""
+
+    node: NodeSettings = field(default_factory=NodeSettings)
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    groups: GroupSettings = field(default_factory=GroupSettings)
+
+
+def all_settings() -> Iterator[tuple[str, Setting]]:
+    """Every setting, with the part of `Settings` it belongs to."""
+    for part in dataclasses.fields(Settings):
+        for declared in settings_of(type(getattr(Settings(), part.name))).values():
+            yield part.name, declared
+
+
+def load(
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> Settings:
+    """Settings from all sources. Values may be text or, from flags and TOML, already typed."""
+    given: dict[str, Any] = {}
+    if file is not None:
+        given |= _from_file(file)
+    known = {declared.name for _, declared in all_settings()}
+    for variable, text in (environment or {}).items():
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if variable.startswith(ENVIRONMENT_PREFIX) and name in known:
+            given[name] = text
+    given |= {name: value for name, value in (flags or {}).items() if value is not None}
+    return _apply(given)
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(file.read_text())
+    except OSError as error:
+        raise SettingsError(f"cannot read {file}: {error.strerror}; check the path given by --config") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file} is not TOML: {error}") from error
+    names = {}
+    for _, declared in all_settings():
+        names |= {alias: declared.name for alias in (declared.kafka_name, declared.broker_name, declared.name)}
+    given = {}
+    for name, value in content.items():
+        if name not in names:
+            raise SettingsError(f"{file}: there is no setting {name!r}{did_you_mean(name, names)}")
+        given[names[name]] = value
+    return given
+
+
+def _apply(given: Mapping[str, Any]) -> Settings:
+    changes: dict[str, dict[str, Any]] = {}
+    names = {}
+    for part, declared in all_settings():
+        names[declared.name] = declared
+        if declared.name in given:
+            value = declared.parse(declared.text(given[declared.name]))
+            changes.setdefault(part, {})[declared.name] = value
+    for name in given:
+        if name not in names:
+            raise SettingsError(f"there is no setting {name!r}{did_you_mean(name, names)}")
+    base = Settings()
+    return dataclasses.replace(
+        base, **{part: dataclasses.replace(getattr(base, part), **values) for part, values in changes.items()}
+    )

@@ -1,0 +1,128 @@
+"""Threads for what blocks: a few workers for anything, and one flusher.
+
+Both hand results back to the loop in batches: a thread that finishes many pieces of work while the loop is busy wakes
+it once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from zurau.pending import Pending
+
+T = TypeVar("T")
+Job = tuple[Callable[[], Any], Pending[Any]]
+
+
+class _Completions:
+    """Carries outcomes from threads to the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._outcomes: deque[tuple[Pending[Any], Any, BaseException | None]] = deque()
+        self._lock = threading.Lock()
+        self._wake_up_scheduled = False
+
+    def add(self, outcomes: list[tuple[Pending[Any], Any, BaseException | None]]) -> None:
+        with self._lock:
+            self._outcomes.extend(outcomes)
+            wake_up, self._wake_up_scheduled = not self._wake_up_scheduled, True
+        if wake_up:
+            try:
+                self._loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:
+                return  # the loop has closed: nobody waits for the outcome any more
+
+    def _deliver(self) -> None:
+        with self._lock:
+            outcomes, self._outcomes = self._outcomes, deque()
+            self._wake_up_scheduled = False
+        for pending, value, error in outcomes:
+            if error is None:
+                pending.resolve(value)
+            else:
+                pending.fail(error)
+
+
+class Threads:
+    """Workers: each piece of work runs in whichever thread is free. Threads start when first needed."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, count: int, name: str) -> None:
+        self._completions = _Completions(loop)
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._count = count
+        self._name = name
+        self._threads: list[threading.Thread] = []
+
+    def run(self, work: Callable[[], T]) -> Pending[T]:
+        pending: Pending[T] = Pending()
+        if len(self._threads) < self._count:
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put((work, pending))
+        return pending
+
+    def stop(self) -> None:
+        """Return when everything asked for has been done."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            self._completions.add([_outcome(job)])
+
+
+class FlushThread:
+    """Group commit: all flushes that were asked for while one ran are done together, then reported together."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._completions = _Completions(loop)
+        self._asked: list[Job] = []
+        self._stopping = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def flush(self, work: Callable[[], None]) -> Pending[None]:
+        pending: Pending[None] = Pending()
+        with self._changed:
+            self._asked.append((work, pending))
+            self._changed.notify()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="flush", daemon=True)
+            self._thread.start()
+        return pending
+
+    def stop(self) -> None:
+        """Return when everything asked for has been flushed."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._asked and not self._stopping:
+                    self._changed.wait()
+                jobs, self._asked = self._asked, []
+            if not jobs:
+                return
+            self._completions.add([_outcome(job) for job in jobs])
+
+
+def _outcome(job: Job) -> tuple[Pending[Any], Any, BaseException | None]:
+    work, pending = job
+    try:
+        return pending, work(), None
+    except Exception as error:  # noqa: BLE001 - carried to the loop, where whoever waits gets it
+        return pending, None, error

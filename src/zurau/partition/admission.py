@@ -1,0 +1,77 @@
+"""What a producer's batch must satisfy before it may enter the log.
+
+Batches stay opaque: everything is judged by the 61 bytes of the header and the checksum. Only a compacted topic looks
+inside, because a record without a key could never be compacted away.
+"""
+
+from __future__ import annotations
+
+from zurau.errors import CorruptData, Refused
+from zurau.log.settings import LogSettings
+from zurau.records.batch import BatchHeader, check_crc
+from zurau.records.record import iter_records
+from zurau.wire.kafka.error_codes import ErrorCode
+
+NO_TIMESTAMP = -1
+
+
+class Admission:
+    """The rules of one topic at one moment."""
+
+    __slots__ = ("_now_ms", "_settings")
+
+    def __init__(self, settings: LogSettings, now_ms: int) -> None:
+        self._settings = settings
+        self._now_ms = now_ms
+
+    def check(self, batch: memoryview, header: BatchHeader) -> None:
+        """Raise `Refused` for a batch that may not enter."""
+        self._check_size(batch, header)
+        if not check_crc(batch, header):
+            raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its checksum")
+        self._check_kind(header)
+        self._check_timestamps(header)
+        if "compact" in self._settings.cleanup_policy:
+            _require_keys(batch)
+
+    def _check_size(self, batch: memoryview, header: BatchHeader) -> None:
+        if header.length > self._settings.max_message_bytes:
+            raise Refused(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"a batch of {header.length} bytes is over max.message.bytes={self._settings.max_message_bytes}",
+            )
+        if header.length > len(batch):
+            raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch is cut short")
+        if header.length < len(batch):
+            raise Refused(ErrorCode.INVALID_RECORD, "send one batch for each partition in a request")
+
+    def _check_kind(self, header: BatchHeader) -> None:
+        if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
+            raise Refused(ErrorCode.INVALID_RECORD, "the batch's record count and last offset disagree")
+        if header.is_control:
+            raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
+        if header.is_transactional:
+            raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
+        if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
+            raise Refused(ErrorCode.INVALID_RECORD, "an idempotent batch needs an epoch and a sequence number")
+
+    def _check_timestamps(self, header: BatchHeader) -> None:
+        settings = self._settings
+        if settings.message_timestamp_type == "LogAppendTime" or header.max_timestamp == NO_TIMESTAMP:
+            return
+        ahead_ms = header.max_timestamp - self._now_ms
+        behind_ms = self._now_ms - header.base_timestamp
+        if ahead_ms > settings.message_timestamp_after_max_ms or behind_ms > settings.message_timestamp_before_max_ms:
+            raise Refused(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"timestamps {header.base_timestamp} to {header.max_timestamp} are too far from now ({self._now_ms})",
+            )
+
+
+def _require_keys(batch: memoryview) -> None:
+    try:
+        keyless = [record.offset for record in iter_records(batch) if record.key is None]
+    except CorruptData as fault:
+        raise Refused(ErrorCode.INVALID_RECORD, str(fault)) from fault
+    if keyless:
+        raise Refused(ErrorCode.INVALID_RECORD, "every record of a compacted topic needs a key")

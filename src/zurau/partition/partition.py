@@ -1,0 +1,203 @@
+"""One partition: the rules by which a batch gets in and records get out.
+
+The line of an append: check (size, checksum, what producers may send), recognise a retry, stamp offset and epoch in
+place, write, then flush in the background. The high watermark moves when the replica core says so, and whoever waits
+for it is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from zurau.errors import CorruptData, DiskFault, Refused
+from zurau.ids import BrokerId, Epoch, Offset, TopicId, TopicPartition
+from zurau.log.log import Log
+from zurau.partition.admission import Admission
+from zurau.partition.producers import Producers
+from zurau.partition.waiters import Waiters
+from zurau.pending import Pending, done
+from zurau.ports import Clock, Flusher
+from zurau.records.batch import BatchHeader, stamp, stamp_append_time
+from zurau.replica.replica import Replica
+from zurau.wire.kafka.error_codes import ErrorCode
+
+
+class Appended(NamedTuple):
+    """Where a batch ended up. A repeated batch gets the place of its first copy."""
+
+    base_offset: Offset
+    next_offset: Offset
+    log_append_time_ms: int
+
+
+class Partition:
+    """A partition that this broker leads."""
+
+    __slots__ = (
+        "_clock", "_flush_failure", "_flusher", "_flushing", "_waiters",
+        "broker_id", "log", "name", "producers", "replica", "topic_id",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: TopicPartition,
+        topic_id: TopicId,
+        log: Log,
+        *,
+        broker_id: BrokerId,
+        replicas: Sequence[BrokerId],
+        producers: Producers,
+        clock: Clock,
+        flusher: Flusher,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.log = log
+        self.broker_id = broker_id
+        self.producers = producers
+        self.replica = Replica(
+            broker_id, replicas, last_epoch=log.epochs.last_epoch, log_start_offset=log.start_offset
+        )
+        self._clock = clock
+        self._flusher = flusher
+        self._flushing = False
+        self._flush_failure: DiskFault | None = None
+        self._waiters = Waiters()
+        self._stored_more()
+
+    # What is known of it
+
+    @property
+    def high_watermark(self) -> Offset:
+        """The end of what is committed; consumers read below it."""
+        return self.replica.high_watermark
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """The end of what no open transaction can still take back. There are no transactions yet."""
+        return self.replica.high_watermark
+
+    @property
+    def leader_epoch(self) -> Epoch:
+        return self.replica.leader_epoch
+
+    # Getting in
+
+    def append(self, batch: memoryview, header: BatchHeader) -> Appended:
+        """Check, stamp and write one batch from a producer. Raises `Refused` with nothing changed."""
+        settings = self.log.settings
+        now_ms = self._clock.now_ms()
+        Admission(settings, now_ms).check(batch, header)
+        if header.producer_id >= 0:
+            repeated = self.producers.find_repeated(header)
+            if repeated is not None:
+                next_offset = repeated.base_offset + header.last_offset_delta + 1
+                return Appended(repeated.base_offset, next_offset, -1)
+        append_time_ms = -1
+        if settings.message_timestamp_type == "LogAppendTime":
+            append_time_ms = now_ms
+            stamp_append_time(batch, now_ms)
+        stamped = self._write(batch)
+        self.producers.written(stamped, now_ms)
+        return Appended(stamped.base_offset, stamped.next_offset, append_time_ms)
+
+    def append_own(self, batch: bytearray) -> Offset:
+        """Write a batch of the broker's own making; returns the offset at which it is committed."""
+        return self._write(memoryview(batch)).next_offset
+
+    def _write(self, batch: memoryview) -> BatchHeader:
+        if self._flush_failure is not None:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure))
+        header = stamp(batch, self.log.end_offset, self.leader_epoch)
+        try:
+            self.log.append(batch, header)
+        except DiskFault as fault:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
+        self._stored_more()
+        return header
+
+    # Getting safe
+
+    def _stored_more(self) -> None:
+        """The log holds more than the replica core knows: count it now, or once it is flushed."""
+        if self.log.settings.flush == "os":
+            self._stored_upto(self.log.end_offset)
+        elif not self._flushing:
+            self._stored_upto(self.log.flushed_offset)
+            self._flush()
+
+    def _stored_upto(self, offset: Offset) -> None:
+        if self.replica.stored(self.broker_id, offset):
+            self._waiters.release(self.replica.high_watermark)
+
+    def _flush(self) -> None:
+        """Start a flush of what is not flushed; appends that come meanwhile share the next one."""
+        if self.log.flushed_offset >= self.log.end_offset:
+            return
+        work = self.log.begin_flush()
+        if work is not None:
+            self._flushing = True
+            self._flusher.flush(work).then(self._flushed)
+
+    def _flushed(self, outcome: Pending[None]) -> None:
+        self._flushing = False
+        try:
+            outcome.result()
+        except DiskFault as fault:
+            # The kernel may have dropped what it could not write; asking again would report success. Kafka's
+            # consumers keep reading what is committed; nothing more is accepted until the broker is restarted.
+            self._flush_failure = fault
+            self._waiters.fail_all(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
+            return
+        self.log.flush_done()
+        self._stored_more()
+
+    # Getting out
+
+    def readable_upto(self, *, committed_only: bool) -> Offset:
+        """Where a consumer's reading ends."""
+        return self.last_stable_offset if committed_only else self.high_watermark
+
+    def read(self, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool = False) -> bytes:
+        """Whole batches from `offset` on, below `upto`. Raises `OffsetOutOfRange`, `WouldBlock` or `Refused`."""
+        if upto <= offset <= self.log.end_offset:
+            return b""
+        try:
+            return self.log.read(offset, max_bytes, upto, may_block=may_block)
+        except CorruptData as fault:
+            raise Refused(ErrorCode.CORRUPT_MESSAGE, str(fault)) from fault
+        except DiskFault as fault:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
+
+    def wait_high_watermark(self, offset: Offset) -> Pending[None]:
+        """Done when everything below `offset` is committed."""
+        if self.replica.high_watermark >= offset:
+            return done(None)
+        if self._flush_failure is not None:
+            failed: Pending[None] = Pending()
+            failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure)))
+            return failed
+        return self._waiters.wait(offset)
+
+    def stop_waiting(self, offset: Offset, pending: Pending[None]) -> None:
+        self._waiters.forget(offset, pending)
+
+    # Getting smaller
+
+    def delete_records_before(self, offset: Offset) -> Offset:
+        """Forget what is below `offset` (-1: below the high watermark). Returns the new first offset."""
+        wanted = self.high_watermark if offset == -1 else offset
+        if not self.log.start_offset <= wanted <= self.high_watermark:
+            raise Refused(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.name} holds offsets {self.log.start_offset} to {self.high_watermark}",
+            )
+        self.log.advance_start(wanted)
+        return self.log.start_offset
+
+    # The end of it
+
+    def close(self, error: Callable[[], Refused]) -> None:
+        """Release everyone who waits, with a reason."""
+        self._waiters.fail_all(error())

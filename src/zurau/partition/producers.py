@@ -1,0 +1,135 @@
+"""What makes a producer's retry harmless (KIP-98).
+
+For each producer id the last five batches are remembered: a batch that comes again is answered with the offset it got
+the first time, and a batch that does not follow on the last one is refused. The state is a function of the log: it is
+rebuilt from batch headers after a crash, and from a snapshot plus the headers behind it after a clean stop.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import msgspec
+
+from zurau.errors import Refused
+from zurau.ids import NO_PRODUCER_ID, Offset, ProducerId
+from zurau.records.batch import BatchHeader
+from zurau.settings import INT32_MAX
+from zurau.wire.kafka.error_codes import ErrorCode
+
+#: As many as a Kafka producer may have in flight, so that any of them can be repeated.
+REMEMBERED_BATCHES = 5
+
+
+class WrittenBatch(NamedTuple):
+    first_sequence: int
+    last_sequence: int
+    base_offset: Offset
+    timestamp: int
+
+
+class Producer:
+    """One producer id's recent batches in one partition."""
+
+    __slots__ = ("batches", "epoch", "last_written_ms")
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        #: Oldest first. Invariant: all of `epoch`, each following on the one before.
+        self.batches: deque[WrittenBatch] = deque(maxlen=REMEMBERED_BATCHES)
+        self.last_written_ms = 0
+
+
+class ProducerSnapshot(msgspec.Struct):
+    """The state at one offset, as it is stored."""
+
+    offset: Offset
+    producers: dict[ProducerId, tuple[int, int, list[WrittenBatch]]]
+
+
+class Producers:
+    """The producer state of one partition."""
+
+    __slots__ = ("_producers",)
+
+    def __init__(self) -> None:
+        self._producers: dict[ProducerId, Producer] = {}
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    def find_repeated(self, header: BatchHeader) -> WrittenBatch | None:
+        """The batch that this one repeats, or None if it is new. Refuses one that does not follow on the last."""
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
+            # Nothing is known of this producer (any more), so any sequence is as good as the first.
+            return None
+        if header.producer_epoch < producer.epoch:
+            raise Refused(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} has been replaced by one of epoch {producer.epoch}",
+            )
+        if header.producer_epoch > producer.epoch:
+            _require_sequence(header, 0)
+            return None
+        last_sequence = following(header.base_sequence, header.last_offset_delta)
+        for batch in producer.batches:
+            if (batch.first_sequence, batch.last_sequence) == (header.base_sequence, last_sequence):
+                return batch
+        if producer.batches:
+            _require_sequence(header, following(producer.batches[-1].last_sequence, 1))
+        return None
+
+    def written(self, header: BatchHeader, now_ms: int) -> None:
+        """A batch is in the log."""
+        if header.producer_id == NO_PRODUCER_ID or header.base_sequence < 0:
+            return
+        producer = self._producers.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch:
+            producer = self._producers[header.producer_id] = Producer(header.producer_epoch)
+        producer.last_written_ms = now_ms
+        producer.batches.append(
+            WrittenBatch(
+                header.base_sequence,
+                following(header.base_sequence, header.last_offset_delta),
+                header.base_offset,
+                header.max_timestamp,
+            )
+        )
+
+    def expire(self, older_than_ms: int) -> None:
+        """Forget producers that have not written since."""
+        gone = [pid for pid, producer in self._producers.items() if producer.last_written_ms < older_than_ms]
+        for producer_id in gone:
+            del self._producers[producer_id]
+
+    def snapshot(self, offset: Offset) -> bytes:
+        """The state as bytes, true of everything below `offset`."""
+        producers = {
+            producer_id: (producer.epoch, producer.last_written_ms, list(producer.batches))
+            for producer_id, producer in self._producers.items()
+        }
+        return msgspec.json.encode(ProducerSnapshot(offset, producers))
+
+    def restore(self, content: bytes) -> Offset:
+        """Take the state of a snapshot; returns the offset from which the log has to be followed."""
+        snapshot = msgspec.json.decode(content, type=ProducerSnapshot)
+        for producer_id, (epoch, last_written_ms, batches) in snapshot.producers.items():
+            producer = self._producers[producer_id] = Producer(epoch)
+            producer.last_written_ms = last_written_ms
+            producer.batches.extend(batches)
+        return snapshot.offset
+
+
+def following(sequence: int, steps: int) -> int:
+    """The sequence number `steps` further on; they wrap to 0 after 2**31 - 1."""
+    return (sequence + steps) & INT32_MAX
+
+
+def _require_sequence(header: BatchHeader, expected: int) -> None:
+    if header.base_sequence != expected:
+        raise Refused(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {header.producer_id} sent sequence {header.base_sequence} where {expected} follows",
+        )
