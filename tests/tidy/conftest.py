@@ -1,0 +1,69 @@
+"""The files that the house rules are about, read and parsed once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: Not ours, or made by tools.
+_SKIPPED = {".git", ".venv", ".cache", "node_modules", "dist", "build", "__pycache__"}
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of the repository; `name` is its path from the root."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, self.name)
+
+    @property
+    def room(self) -> str:
+        """`src/zurau/log/segment.py` is in the room `log`; a file directly in the package is its own room."""
+        return Path(self.name).parts[2].removesuffix(".py")
+
+
+@pytest.fixture(scope="session")
+def every_file() -> list[TextFile]:
+    return list(_read(ROOT))
+
+
+@pytest.fixture(scope="session")
+def python_files(every_file: list[TextFile]) -> list[TextFile]:
+    return [file for file in every_file if file.name.endswith(".py")]
+
+
+@pytest.fixture(scope="session")
+def source_files(python_files: list[TextFile]) -> list[TextFile]:
+    return [file for file in python_files if file.name.startswith("src/zurau/")]
+
+
+@pytest.fixture(scope="session")
+def test_files(python_files: list[TextFile]) -> list[TextFile]:
+    return [file for file in python_files if Path(file.name).match("tests/**/test_*.py")]
+
+
+def _read(directory: Path) -> Iterator[TextFile]:
+    for path in sorted(directory.iterdir()):
+        if path.name in _SKIPPED or (path.name.startswith(".") and path.name.endswith("_cache")):
+            continue
+        if path.is_dir():
+            yield from _read(path)
+            continue
+        try:
+            yield TextFile(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            continue  # a picture, or recorded bytes

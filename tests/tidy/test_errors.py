@@ -1,0 +1,48 @@
+"""An error is caught by whoever knows what to do about it, and by nobody else."""
+
+from __future__ import annotations
+
+import ast
+
+#: Where everything is caught on purpose, and why that is right there.
+CATCHES_EVERYTHING = {
+    "src/zurau/pending.py": "carries the error of a coroutine to whoever asks for its result",
+}
+
+
+def test_nothing_is_caught_that_was_not_named(source_files):
+    greedy = [
+        f"{file.name}:{node.lineno}"
+        for file in source_files
+        if file.name not in CATCHES_EVERYTHING
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.ExceptHandler) and _catches_everything(node)
+    ]
+    assert not greedy, f"name the errors you expect, or give the reason in {__name__}: {greedy}"
+
+
+def test_reasons_for_catching_everything_are_still_needed(source_files):
+    greedy = {
+        file.name
+        for file in source_files
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.ExceptHandler) and _catches_everything(node)
+    }
+    assert set(CATCHES_EVERYTHING) <= greedy, "remove the reasons that nothing needs any more"
+
+
+def test_no_assertion_is_ever_caught(source_files):
+    caught = [
+        f"{file.name}:{node.lineno}"
+        for file in source_files
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.ExceptHandler) and node.type and "AssertionError" in ast.unparse(node.type)
+    ]
+    assert not caught, f"an assertion that fails is our fault, and nobody's to handle: {caught}"
+
+
+def _catches_everything(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(isinstance(name, ast.Name) and name.id in {"Exception", "BaseException"} for name in names)
