@@ -1,0 +1,87 @@
+"""What a broker is told when it starts, apart from addresses (node/) and what is a topic's business (log/)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zurau.settings import DAY_MS, INT32_MAX, INT64_MAX, MIB, MINUTE_MS, SECOND_MS, setting
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    # Topics
+    num_partitions: int = setting(
+        1, "num.partitions", at_least=1, at_most=10_000, doc="Partitions of a new topic that does not say."
+    )
+    default_replication_factor: int = setting(
+        1, "default.replication.factor", at_least=1, at_most=32767, doc="Replicas of a new topic that does not say."
+    )
+    auto_create_topics_enable: bool = setting(
+        True, "auto.create.topics.enable", doc="Create a topic when a client first asks for it, if the client agrees."
+    )
+    delete_topic_enable: bool = setting(True, "delete.topic.enable", doc="Whether topics can be deleted.")
+
+    # The brokers' own topic
+    offsets_topic_num_partitions: int = setting(
+        16,
+        "offsets.topic.num.partitions",
+        at_least=1,
+        at_most=10_000,
+        doc="Partitions of the topic that holds consumer groups. Groups are spread over them; fixed once created.",
+    )
+    offsets_topic_segment_bytes: int = setting(
+        100 * MIB,
+        "offsets.topic.segment.bytes",
+        at_least=MIB,
+        at_most=INT32_MAX,
+        doc="Segment size of that topic. Smaller segments are compacted sooner and load faster.",
+    )
+
+    # Upkeep
+    log_retention_check_interval_ms: int = setting(
+        5 * MINUTE_MS,
+        "log.retention.check.interval.ms",
+        at_least=1,
+        at_most=INT64_MAX,
+        doc="How often to look for segments that are too old or too many.",
+    )
+    log_cleaner_backoff_ms: int = setting(
+        15 * SECOND_MS,
+        "log.cleaner.backoff.ms",
+        at_least=1,
+        at_most=INT64_MAX,
+        doc="How often to look for logs that are worth compacting.",
+    )
+    producer_id_expiration_ms: int = setting(
+        DAY_MS,
+        "producer.id.expiration.ms",
+        at_least=1,
+        at_most=INT32_MAX,
+        doc="How long the last sequence numbers of a silent idempotent producer are remembered.",
+    )
+
+    # Connections and requests
+    max_connections: int = setting(
+        INT32_MAX, "max.connections", at_least=1, at_most=INT32_MAX, doc="Connections at a time; more are closed."
+    )
+    connections_max_idle_ms: int = setting(
+        10 * MINUTE_MS,
+        "connections.max.idle.ms",
+        at_least=-1,
+        at_most=INT64_MAX,
+        doc="A connection without requests for this long is closed. -1: never.",
+    )
+    socket_request_max_bytes: int = setting(
+        100 * MIB,
+        "socket.request.max.bytes",
+        at_least=1024,
+        at_most=INT32_MAX,
+        doc="Largest request that is read into memory; a client that sends a larger one is disconnected.",
+    )
+    max_request_partition_size_limit: int = setting(
+        2000,
+        "max.request.partition.size.limit",
+        at_least=1,
+        at_most=INT32_MAX,
+        doc="Partitions in one answer to DescribeTopicPartitions; the client asks for the rest.",
+    )

@@ -1,0 +1,53 @@
+"""What the broker is told after each applied record, so that it can open, close and tune partitions.
+
+A change is told when the image already shows it, also while the log is replayed at start. A record that concerns
+nobody (a block of producer ids) tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zurau.ids import BrokerId
+from zurau.machines.controller.image import PartitionImage, TopicImage
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAdded:
+    """A broker registered: for the first time, or again after a restart."""
+
+    broker_id: BrokerId
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAdded:
+    topic: TopicImage
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAdded:
+    topic: TopicImage
+    partitions: Sequence[PartitionImage]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRemoved:
+    """The topic as it last was."""
+
+    topic: TopicImage
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigChanged:
+    topic: TopicImage
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfigChanged:
+    """`resource_name` is a broker id as text, or `ALL_BROKERS`."""
+
+    resource_name: str
+
+
+Change = BrokerAdded | TopicAdded | PartitionsAdded | TopicRemoved | TopicConfigChanged | BrokerConfigChanged

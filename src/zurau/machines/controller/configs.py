@@ -1,0 +1,98 @@
+"""Settings that are changed while the cluster runs.
+
+Every question comes down to the same thing: what should the settings of the resource be afterwards? The difference to
+what they are is the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zurau.errors import Refused
+from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, ConfigOperation, ReplaceConfigs, ResourceType
+from zurau.machines.controller.config_rules import ConfigRules, ConfigScope
+from zurau.machines.controller.decided import Decided
+from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
+from zurau.machines.controller.records import ConfigsChanged, ConfigValue
+from zurau.wire.kafka.error_codes import ErrorCode
+
+
+def alter_configs(image: ClusterImage, rules: ConfigRules, command: AlterConfigs) -> Decided:
+    scope, before = _resource(image, rules, command)
+    names = [edit.name for edit in command.edits]
+    if len(set(names)) != len(names):
+        raise Refused(ErrorCode.INVALID_REQUEST, "a setting is changed twice in one request")
+    wanted: dict[str, str | None] = dict(before)
+    for edit in command.edits:
+        _edit(scope, wanted, edit)
+    return _difference(command, before, scope.checked(wanted))
+
+
+def replace_configs(image: ClusterImage, rules: ConfigRules, command: ReplaceConfigs) -> Decided:
+    scope, before = _resource(image, rules, command)
+    return _difference(command, before, scope.checked(command.configs))
+
+
+def _resource(
+    image: ClusterImage, rules: ConfigRules, command: AlterConfigs | ReplaceConfigs
+) -> tuple[ConfigScope, Mapping[str, str]]:
+    """The rules for a resource and what is set on it now. Raises `Refused` when there is no such resource."""
+    name = command.resource_name
+    if command.resource_type == ResourceType.TOPIC:
+        topic = image.topics.get(name)
+        if topic is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        return rules.topic, topic.configs
+    if command.resource_type == ResourceType.BROKER:
+        if name != ALL_BROKERS and not _is_broker(image, name):
+            raise Refused(ErrorCode.INVALID_REQUEST, f"there is no broker {name!r}; the empty name means all of them")
+        return rules.broker, image.broker_configs.get(name, {})
+    raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {command.resource_type} have no settings to change")
+
+
+def _is_broker(image: ClusterImage, name: str) -> bool:
+    return any(name == str(broker) for broker in image.brokers)
+
+
+def _edit(scope: ConfigScope, wanted: dict[str, str | None], edit: ConfigEdit) -> None:
+    setting = scope.find(edit.name)
+    if edit.operation == ConfigOperation.DELETE:
+        wanted.pop(edit.name, None)
+        return
+    if edit.value is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{edit.name!r} needs a value; to have the default, delete it")
+    if edit.operation == ConfigOperation.SET:
+        wanted[edit.name] = edit.value
+        return
+    if edit.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"there is no operation {edit.operation} on settings")
+    if setting.kind is not tuple:
+        raise Refused(ErrorCode.INVALID_CONFIG, f"{edit.name!r} is not a list; set it instead")
+    now = wanted.get(edit.name)
+    words = _words(setting.text(setting.default) if now is None else now)
+    wanted[edit.name] = ",".join(_with_words(words, _words(edit.value), edit.operation))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _with_words(words: Sequence[str], others: Sequence[str], operation: int) -> list[str]:
+    if operation == ConfigOperation.SUBTRACT:
+        return [word for word in words if word not in others]
+    return [*words, *(word for word in others if word not in words)]
+
+
+def _difference(
+    command: AlterConfigs | ReplaceConfigs, before: Mapping[str, str], after: Mapping[str, str]
+) -> Decided:
+    changes = [
+        ConfigValue(name=name, value=after.get(name))
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    if not changes or command.validate_only:
+        return Decided()
+    return Decided(
+        ConfigsChanged(resource_type=command.resource_type, resource_name=command.resource_name, changes=changes)
+    )

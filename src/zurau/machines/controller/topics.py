@@ -1,0 +1,123 @@
+"""Topics: made, made larger, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from zurau.errors import Refused
+from zurau.machines.controller.commands import CreatePartitions, CreateTopic, DeleteTopic
+from zurau.machines.controller.config_rules import ConfigRules
+from zurau.machines.controller.decided import Decided
+from zurau.machines.controller.image import ClusterImage, PartitionImage, TopicImage
+from zurau.machines.controller.names import check_not_internal, check_topic_name
+from zurau.machines.controller.placement import place, placed_by_hand
+from zurau.machines.controller.records import (
+    ConfigValue,
+    PartitionPlaced,
+    PartitionsCreated,
+    TopicCreated,
+    TopicDeleted,
+)
+from zurau.wire.kafka.error_codes import ErrorCode
+
+#: Each partition is files and memory; a typing error must not take the broker down.
+PARTITIONS_MAX = 10_000
+
+
+def create_topic(image: ClusterImage, rules: ConfigRules, command: CreateTopic) -> Decided:
+    _check_new_name(image, command)
+    topic = TopicImage(
+        name=command.name,
+        topic_id=command.topic_id,
+        partitions=_first_partitions(image, command),
+        configs=rules.topic.checked(command.configs),
+    )
+    if command.validate_only:
+        return Decided(reply=topic)
+    record = TopicCreated(
+        topic_id=topic.topic_id,
+        name=topic.name,
+        partitions=_placed(topic.partitions),
+        configs=[ConfigValue(name=name, value=value) for name, value in topic.configs.items()],
+    )
+    return Decided(record, topic)
+
+
+def delete_topic(image: ClusterImage, command: DeleteTopic) -> Decided:
+    topic = image.topics_by_id.get(command.topic_id)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+    check_not_internal(topic.name)
+    return Decided(TopicDeleted(topic_id=topic.topic_id))
+
+
+def create_partitions(image: ClusterImage, command: CreatePartitions) -> Decided:
+    topic = image.topics.get(command.name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    check_not_internal(topic.name)
+    added = _more_partitions(image, topic, command)
+    if command.validate_only:
+        return Decided()
+    return Decided(PartitionsCreated(topic_id=topic.topic_id, partitions=_placed(added)))
+
+
+def _check_new_name(image: ClusterImage, command: CreateTopic) -> None:
+    check_topic_name(command.name)
+    if not command.by_broker:
+        check_not_internal(command.name)
+    if command.name in image.topics:
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {command.name!r} already exists")
+    if other := image.colliding_topic(command.name):
+        raise Refused(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic {command.name!r} would be confused with {other!r}: '.' and '_' count as the same character",
+        )
+    if command.topic_id in image.topics_by_id:
+        raise Refused(ErrorCode.INVALID_REQUEST, "the topic id is taken; draw another")
+
+
+def _first_partitions(image: ClusterImage, command: CreateTopic) -> tuple[PartitionImage, ...]:
+    if not command.assignments:
+        _check_partition_count(command.partition_count)
+        indexes = range(command.partition_count)
+        return place(image.brokers, command.topic_id, indexes, command.replication_factor)
+    if (command.partition_count, command.replication_factor) != (-1, -1):
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            "with an assignment of replicas, partition count and replication factor must be -1: it says both",
+        )
+    _check_partition_count(len(command.assignments))
+    replication_factor = max(map(len, command.assignments.values()))
+    return placed_by_hand(image.brokers, command.assignments, 0, replication_factor)
+
+
+def _more_partitions(image: ClusterImage, topic: TopicImage, command: CreatePartitions) -> tuple[PartitionImage, ...]:
+    _check_partition_count(command.partition_count)
+    indexes = range(len(topic.partitions), command.partition_count)
+    if not indexes:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"topic {topic.name!r} has {len(topic.partitions)} partitions; the new count must be larger",
+        )
+    if command.assignments is None:
+        return place(image.brokers, topic.topic_id, indexes, topic.replication_factor)
+    if len(command.assignments) != len(indexes):
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"{len(indexes)} partitions are added and replicas are given for {len(command.assignments)}",
+        )
+    by_index = dict(zip(indexes, command.assignments, strict=True))
+    return placed_by_hand(image.brokers, by_index, indexes.start, topic.replication_factor)
+
+
+def _check_partition_count(count: int) -> None:
+    if not 1 <= count <= PARTITIONS_MAX:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"a topic has 1 to {PARTITIONS_MAX} partitions, not {count}",
+        )
+
+
+def _placed(partitions: Iterable[PartitionImage]) -> list[PartitionPlaced]:
+    return [PartitionPlaced(index=partition.index, replicas=list(partition.replicas)) for partition in partitions]
