@@ -7,7 +7,7 @@
         log_append_time_ms: Annotated[i64, since(2)] = -1
         record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = []
         error_message: Annotated[string | None, since(8)] = None
-        current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = field(default_factory=LeaderIdAndEpoch)
+        current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = LeaderIdAndEpoch()
 
     class ProduceResponse(Message):
         api_key: ClassVar = 0
@@ -23,7 +23,7 @@ decoder and one flat encoder for each message and version, on first use.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, dataclass_transform
 
 import msgspec
 
@@ -52,6 +52,10 @@ string = Annotated[str, Primitive("string")]
 blob = Annotated[bytes, Primitive("bytes")]
 #: Record batches: a view into the frame when decoded, passed on by reference when encoded. Never copied.
 records = Annotated[Buffer, Primitive("records")]
+
+
+#: In every field that lists allowed operations as bits: nobody asked, so nothing is said.
+NOT_ASKED_FOR = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,18 @@ def tagged(number: int, *, since: int) -> Tag:
     return Tag(number, since)
 
 
-class Struct(msgspec.Struct, kw_only=True, gc=False):
+class StructType(msgspec.StructMeta):
+    """Says once what holds for every part of a message (msgspec does not inherit `kw_only`).
+
+    Frozen, so that a default may be shared, and a tagged field that was left alone is known by its identity.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **options: Any) -> StructType:
+        return super().__new__(cls, name, bases, namespace, kw_only=True, frozen=True, gc=False, **options)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+class Struct(msgspec.Struct, metaclass=StructType):
     """A part of a message: a value, not changed once made."""
 
 
@@ -105,3 +120,5 @@ class Message(Struct):
     api_key: ClassVar[int] = -1
     #: The first version with compact lengths and tagged fields; None when there is none.
     flexible_since: ClassVar[int | None] = None
+    #: The versions that `codec.decode_versioned` accepts; those of an API are in `apis.py`.
+    versions: ClassVar[range] = range(32768)
