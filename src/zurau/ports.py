@@ -7,6 +7,7 @@ handed these and import neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from zurau.pending import Pending
@@ -109,3 +110,14 @@ class Randomness(Protocol):
     def bytes(self, count: int) -> bytes: ...
 
     def below(self, bound: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All ports together, as a broker is handed them."""
+
+    disk: Disk
+    clock: Clock
+    workers: Workers
+    flusher: Flusher
+    randomness: Randomness

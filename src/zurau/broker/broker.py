@@ -1,0 +1,197 @@
+"""The broker: the cluster image, the partitions placed here, and the machines that run on some of them.
+
+Opening it replays the metadata log into the controller, opens what the image places here, and replays the consumer
+groups. From then on the image's changes are carried out as they are applied.
+"""
+
+from __future__ import annotations
+
+from zurau.broker.identity import Identity
+from zurau.broker.placement import Placement
+from zurau.broker.producer_ids import ProducerIds
+from zurau.broker.settings import BrokerSettings
+from zurau.errors import Refused
+from zurau.ids import BrokerId, TopicId, TopicPartition
+from zurau.log.settings import LogSettings
+from zurau.machines.controller.changes import (
+    BrokerConfigChanged,
+    Change,
+    PartitionsAdded,
+    TopicAdded,
+    TopicConfigChanged,
+    TopicRemoved,
+)
+from zurau.machines.controller.commands import ControllerCommand, CreateTopic, RegisterBroker
+from zurau.machines.controller.controller import Controller
+from zurau.machines.controller.image import ClusterImage, TopicImage
+from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
+from zurau.machines.groups.commands import ForgetTopic, GroupCommand
+from zurau.machines.groups.machine import GroupMachine
+from zurau.machines.groups.settings import GroupSettings
+from zurau.partition.host import MachineHost
+from zurau.partition.partition import Partition
+from zurau.ports import World
+from zurau.wire.kafka.error_codes import ErrorCode
+
+METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
+#: The metadata log's own topic id, as in Kafka.
+METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
+CLEAN_STOP_FILE = "clean-stop"
+
+
+class Broker:
+    """Everything that one broker process serves."""
+
+    def __init__(
+        self,
+        world: World,
+        identity: Identity,
+        settings: BrokerSettings,
+        log_settings: LogSettings,
+        group_settings: GroupSettings,
+    ) -> None:
+        self.world = world
+        self.clock = world.clock
+        self.workers = world.workers
+        self.randomness = world.randomness
+        self.identity = identity
+        self.settings = settings
+        self.log_settings = log_settings
+        self._group_settings = group_settings
+        self._clean = world.disk.exists(CLEAN_STOP_FILE)
+        world.disk.remove(CLEAN_STOP_FILE)
+        self._placement = Placement(world, identity, clean=self._clean)
+        self.controller = self._load_controller()
+        self.producer_ids = ProducerIds(self.controller)
+        self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
+
+    # Who and what
+
+    @property
+    def broker_id(self) -> BrokerId:
+        return self.identity.broker_id
+
+    @property
+    def cluster_id(self) -> str:
+        return self.identity.cluster_id
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster as the metadata log describes it."""
+        return self._controller_machine.image
+
+    @property
+    def partitions(self) -> dict[TopicPartition, Partition]:
+        return self._placement.partitions
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """A partition that this broker leads."""
+        partition = self.partitions.get(TopicPartition(topic, index))
+        if partition is not None:
+            return partition
+        image = self.image.topics.get(topic)
+        if image is not None and 0 <= index < len(image.partitions):
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
+
+    def group_host(self, group_id: str) -> MachineHost[GroupCommand]:
+        """Where a group lives: the same partition of `__consumer_offsets` that Kafka would choose."""
+        topic = self.image.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of the consumer groups is not there yet")
+        index = abs(_java_hash(group_id)) % len(topic.partitions)
+        host = self._group_hosts.get(index)
+        if host is None:
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC}-{index} is not served here")
+        return host
+
+    def group_hosts(self) -> list[MachineHost[GroupCommand]]:
+        return list(self._group_hosts.values())
+
+    # Its life
+
+    async def open(self) -> None:
+        """Become ready to serve: register, open every partition, bring the groups back."""
+        deleted = self._deleted_while_loading
+        for topic in list(self.image.topics.values()):
+            self._placement.open_topic(topic, self._settings_of(topic))
+        self._placement.sort_out_directories(deleted)
+        registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
+        await self.controller.ask(registration)
+        if OFFSETS_TOPIC not in self.image.topics:
+            await self.controller.ask(self._offsets_topic())
+        self._load_groups()
+
+    def close(self) -> None:
+        """Stop in good order. Whoever still waits is told to look elsewhere."""
+        for host in (self.controller, *self.group_hosts()):
+            host.close(lambda: Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping"))
+        self._placement.close()
+        self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
+
+    def _load_controller(self) -> MachineHost[ControllerCommand]:
+        self._deleted_while_loading: list[TopicId] = []
+        self._is_open = False
+        self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
+        settings = LogSettings(cleanup_policy=("compact",), flush="fsync")
+        metadata = self._placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
+        host = MachineHost(metadata, self._controller_machine, self.clock)
+        host.load()
+        self._is_open = True
+        return host
+
+    def _load_groups(self) -> None:
+        for image in self.image.topics[OFFSETS_TOPIC].partitions:
+            partition = self.partitions.get(TopicPartition(OFFSETS_TOPIC, image.index))
+            if partition is not None:
+                host = MachineHost(partition, GroupMachine(self._group_settings), self.clock)
+                host.load()
+                self._group_hosts[image.index] = host
+
+    def _offsets_topic(self) -> CreateTopic:
+        return CreateTopic(
+            name=OFFSETS_TOPIC,
+            topic_id=TopicId(self.randomness.bytes(16)),
+            partition_count=self.settings.offsets_topic_num_partitions,
+            configs={
+                "cleanup.policy": "compact",
+                "segment.bytes": str(self.settings.offsets_topic_segment_bytes),
+            },
+            by_broker=True,
+        )
+
+    # The image changes
+
+    def _changed(self, change: Change) -> None:
+        """Carry out what an applied record of the metadata log means for this broker."""
+        if not self._is_open:
+            # While the log is replayed only its end counts, apart from what must not come back.
+            if isinstance(change, TopicRemoved):
+                self._deleted_while_loading.append(change.topic.topic_id)
+            return
+        match change:
+            case TopicAdded(topic) | PartitionsAdded(topic):
+                self._placement.open_topic(topic, self._settings_of(topic))
+            case TopicConfigChanged(topic):
+                self._placement.tune(topic, self._settings_of(topic))
+            case BrokerConfigChanged():
+                for topic in self.image.topics.values():
+                    self._placement.tune(topic, self._settings_of(topic))
+            case TopicRemoved(topic):
+                self._placement.remove_topic(topic)
+                for host in self.group_hosts():
+                    host.ask(ForgetTopic(topic.name))
+            case _:
+                pass
+
+    def _settings_of(self, topic: TopicImage) -> LogSettings:
+        return self._controller_machine.log_settings_of(topic)
+
+
+def _java_hash(text: str) -> int:
+    """Java's `String.hashCode`: over UTF-16 code units, in signed 32 bits."""
+    units = text.encode("utf-16-be")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value

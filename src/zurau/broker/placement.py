@@ -1,0 +1,126 @@
+"""Opens, tunes and removes the partitions that the cluster image puts on this broker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from zurau.broker.identity import Identity
+from zurau.errors import DiskFault, Refused
+from zurau.ids import TopicId, TopicPartition, id_text
+from zurau.log.log import Log
+from zurau.log.settings import LogSettings
+from zurau.machines.controller.image import TopicImage
+from zurau.partition.opening import read_topic_id, restore_producers, save_producers, write_topic_id
+from zurau.partition.partition import Partition
+from zurau.ports import World
+from zurau.wire.kafka.error_codes import ErrorCode
+
+log = logging.getLogger("zurau.placement")
+
+DELETED = "-delete"
+STRAY = "-stray"
+
+
+class Placement:
+    """The partitions of this process, by name."""
+
+    def __init__(self, world: World, identity: Identity, *, clean: bool) -> None:
+        self._world = world
+        self._identity = identity
+        #: Whether the last run stopped in good order, so that logs need no recovery.
+        self._clean = clean
+        self.partitions: dict[TopicPartition, Partition] = {}
+
+    def open(self, name: TopicPartition, topic_id: TopicId, settings: LogSettings) -> Partition:
+        """Open a partition, making it if it is new."""
+        disk = self._world.disk
+        directory = str(name)
+        stored_id = read_topic_id(disk, directory)
+        if stored_id not in (None, topic_id):
+            self._put_aside(directory, id_text(stored_id or b""))
+            stored_id = None
+        if stored_id is None:
+            disk.make_directory(directory)
+            write_topic_id(disk, directory, topic_id)
+        opened = Log.open(disk, directory, settings, now_ms=self._world.clock.now_ms(), clean=self._clean)
+        partition = self.partitions[name] = Partition(
+            name,
+            topic_id,
+            opened,
+            broker_id=self._identity.broker_id,
+            replicas=[self._identity.broker_id],
+            producers=restore_producers(disk, opened),
+            clock=self._world.clock,
+            flusher=self._world.flusher,
+        )
+        return partition
+
+    def open_topic(self, topic: TopicImage, settings: LogSettings) -> None:
+        """Open those partitions of a topic that are placed here and not open yet."""
+        for image in topic.partitions:
+            name = TopicPartition(topic.name, image.index)
+            if self._identity.broker_id in image.replicas and name not in self.partitions:
+                try:
+                    self.open(name, topic.topic_id, settings)
+                except DiskFault as fault:
+                    # The others can be served all the same; this one answers with a storage error.
+                    log.error("%s stays closed: %s", name, fault)  # noqa: TRY400 - the message says it all
+
+    def tune(self, topic: TopicImage, settings: LogSettings) -> None:
+        """Give a topic's partitions changed settings."""
+        for partition in self._of(topic):
+            partition.settings_changed(settings)
+
+    def remove_topic(self, topic: TopicImage) -> None:
+        """Close a deleted topic's partitions and remove their data in the background."""
+        for partition in list(self._of(topic)):
+            del self.partitions[partition.name]
+            partition.close(_topic_is_gone)
+            partition.log.close()
+            self._delete(str(partition.name), topic.topic_id)
+
+    def close(self) -> None:
+        """Leave every partition so that the next start is quick. Blocks: the last thing a broker does."""
+        for partition in self.partitions.values():
+            partition.close(_broker_stops)
+            save_producers(self._world.disk, partition.log, partition.producers, partition.log.end_offset)
+            partition.log.close()
+
+    def sort_out_directories(self, deleted: Iterable[TopicId]) -> None:
+        """Finish deletions that a crash cut short, and put aside what no topic of the cluster explains."""
+        deleted = set(deleted)
+        known = {str(name) for name in self.partitions}
+        for directory in self._world.disk.list_directory(""):
+            if directory.endswith(DELETED):
+                self._world.workers.run(lambda doomed=directory: self._world.disk.remove_tree(doomed))
+            elif directory not in known and not directory.endswith(STRAY):
+                topic_id = read_topic_id(self._world.disk, directory)
+                if topic_id in deleted:
+                    self._delete(directory, topic_id)
+                elif topic_id is not None:
+                    self._put_aside(directory, id_text(topic_id))
+
+    def _of(self, topic: TopicImage) -> Iterable[Partition]:
+        for image in topic.partitions:
+            partition = self.partitions.get(TopicPartition(topic.name, image.index))
+            if partition is not None:
+                yield partition
+
+    def _delete(self, directory: str, topic_id: TopicId) -> None:
+        doomed = f"{directory}.{id_text(topic_id)}{DELETED}"
+        self._world.disk.rename(directory, doomed)
+        self._world.workers.run(lambda: self._world.disk.remove_tree(doomed))
+
+    def _put_aside(self, directory: str, reason: str) -> None:
+        aside = f"{directory}.{reason}{STRAY}"
+        log.warning("no topic explains the data in %s: kept as %s; remove it if it is of no use", directory, aside)
+        self._world.disk.rename(directory, aside)
+
+
+def _topic_is_gone() -> Refused:
+    return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic was deleted")
+
+
+def _broker_stops() -> Refused:
+    return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker is stopping")

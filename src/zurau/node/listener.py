@@ -1,0 +1,83 @@
+"""Accepts Kafka clients and keeps count of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from zurau.api.kafka.call import Caller, Endpoint
+from zurau.broker.broker import Broker
+from zurau.errors import SettingsError
+from zurau.node.connection import Connection
+from zurau.ports import Clock, Timer
+from zurau.settings import KIB, MINUTE_MS
+
+log = logging.getLogger("zurau.listener")
+
+SCRATCH_BYTES = 256 * KIB
+#: Pending connections the kernel may hold: many clients reconnect at once after a restart.
+BACKLOG = 1024
+
+
+class Listener:
+    """One listening socket and the connections that came through it."""
+
+    def __init__(self, broker: Broker, clock: Clock, advertise: Endpoint | None) -> None:
+        self.broker = broker
+        self.clock = clock
+        #: Every connection reads into this one buffer; what it reads is parsed before another one reads.
+        self.scratch = bytearray(SCRATCH_BYTES)
+        self.max_frame_bytes = broker.settings.socket_request_max_bytes
+        self._advertise = advertise
+        self._connections: dict[Connection, None] = {}
+        self._server: asyncio.Server | None = None
+        self._sweep_timer: Timer | None = None
+
+    async def listen(self, endpoint: Endpoint) -> Endpoint:
+        """Start to accept; returns the address with the port that was really taken."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                lambda: Connection(self), endpoint.host, endpoint.port, backlog=BACKLOG, start_serving=True
+            )
+        except OSError as error:
+            raise SettingsError(
+                f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}; "
+                "choose another address with --kafka HOST:PORT (port 0 takes a free one)"
+            ) from error
+        self._sweep_timer = self.clock.call_later(MINUTE_MS, self._sweep)
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return Endpoint(host, port)
+
+    async def stop(self) -> None:
+        """Accept no more and close every connection."""
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.close()
+
+    def admit(self, connection: Connection, transport: asyncio.Transport) -> Caller | None:
+        """Count a new connection in; None when there are too many."""
+        if len(self._connections) >= self.broker.settings.max_connections:
+            log.warning("refusing a connection: max.connections=%d reached", self.broker.settings.max_connections)
+            return None
+        self._connections[connection] = None
+        sock: socket.socket = transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        local = transport.get_extra_info("sockname")
+        peer = transport.get_extra_info("peername")
+        return Caller(host=f"/{peer[0]}", dialled=self._advertise or Endpoint(local[0], local[1]))
+
+    def forget(self, connection: Connection) -> None:
+        self._connections.pop(connection, None)
+
+    def _sweep(self) -> None:
+        """Close connections that have been silent too long: half-open ones would stay for ever."""
+        limit_ms = self.clock.monotonic_ms() - self.broker.settings.connections_max_idle_ms
+        for connection in list(self._connections):
+            if connection.last_active_ms < limit_ms and not connection.is_waiting_for_answer:
+                connection.abort()
+        self._sweep_timer = self.clock.call_later(MINUTE_MS, self._sweep)

@@ -1,0 +1,64 @@
+"""Bringing a partition back from its directory, and leaving it so that this is quick.
+
+Beside the log a directory holds `partition.metadata` (which topic this is, by id: a topic may be deleted and created
+again under its name) and, after a clean stop or now and then, `producers.json` (the producer state at some offset).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from zurau.ids import Offset, TopicId, id_bytes, id_text
+from zurau.log.log import Log
+from zurau.partition.producers import Producers
+from zurau.ports import Disk
+
+TOPIC_ID_FILE = "partition.metadata"
+PRODUCERS_FILE = "producers.json"
+
+
+def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
+    """The id of the topic whose data this is; None when the directory is new or the file was lost in a crash."""
+    content = disk.read_file(f"{directory}/{TOPIC_ID_FILE}")
+    for line in (content or b"").decode(errors="replace").splitlines():
+        name, _, value = line.partition(": ")
+        if name == "topic_id":
+            return TopicId(id_bytes(value))
+    return None
+
+
+def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:
+    """Not flushed: it is written again should a crash take it."""
+    file = disk.open(f"{directory}/{TOPIC_ID_FILE}")
+    file.truncate(0)
+    file.append([f"version: 0\ntopic_id: {id_text(topic_id)}\n".encode()])
+    file.close()
+
+
+def restore_producers(disk: Disk, log: Log) -> Producers:
+    """The producer state of a log: from the snapshot as far as it goes, from batch headers from there on."""
+    producers = Producers()
+    from_offset = log.start_offset
+    content = disk.read_file(f"{log.directory}/{PRODUCERS_FILE}")
+    if content is not None:
+        try:
+            snapshot_offset = producers.restore(content)
+        except msgspec.DecodeError:
+            snapshot_offset = -1
+        if log.start_offset <= snapshot_offset <= log.end_offset:
+            from_offset = snapshot_offset
+        else:
+            # It tells of batches that a crash has cut off, or it is damaged: the log alone is right.
+            producers = Producers()
+    for header in log.headers(from_offset):
+        producers.written(header, header.max_timestamp)
+    return producers
+
+
+def save_producers(disk: Disk, log: Log, producers: Producers, offset: Offset) -> None:
+    """Write a snapshot that is true of everything below `offset`. Blocks for a flush."""
+    path = f"{log.directory}/{PRODUCERS_FILE}"
+    if len(producers):
+        disk.replace_file(path, producers.snapshot(offset))
+    else:
+        disk.remove(path)
