@@ -23,8 +23,8 @@ class WouldBlock(Exception):
 class File(Protocol):
     """An open file that grows at its end and is read anywhere.
 
-    `read` and `flush` may be called from a worker while the loop appends; a close waits for them. Every method
-    raises `DiskFault` when the disk refuses.
+    `read` and `flush` may be called from a worker while the loop appends; a close takes effect when they are done.
+    Every method raises `DiskFault` when the disk refuses.
     """
 
     @property
@@ -47,8 +47,8 @@ class File(Protocol):
 class Disk(Protocol):
     """A directory tree. Paths are relative to its root, with `/`."""
 
-    def open(self, path: str) -> File:
-        """Open for reading and appending; an absent file is created empty."""
+    def open(self, path: str, *, create: bool = True) -> File:
+        """Open for reading and appending; an absent file is created empty, or else raises `DiskFault`."""
 
     def exists(self, path: str) -> bool: ...
 

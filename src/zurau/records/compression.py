@@ -1,0 +1,150 @@
+"""The five codecs that Kafka's producers may use, each framed as the Java client frames it.
+
+gzip and zstd are their usual files. lz4 is the frame format with independent blocks, the only kind that Java reads.
+snappy is split into blocks behind a small header (the "xerial" stream of the Java library); some producers send one
+bare snappy block instead, so both are read.
+
+Whoever sends a batch chooses how far it unpacks, so the output is bounded before it is made.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+
+import cramjam
+
+from zurau.errors import CorruptData
+from zurau.ports import Buffer
+
+
+class Compression(IntEnum):
+    """Numbers as in a batch's attributes; lower-case names are those of the `compression.type` setting."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+_GZIP_WINDOW = 31
+_ZSTD_LEVEL = 3
+_LZ4_LEVEL = 1
+_SNAPPY_BLOCK_BYTES = 32 * 1024
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_BLOCK_LENGTH = struct.Struct(">i")
+#: What to expect of a frame that does not say how large its content is.
+_USUAL_RATIO = 8
+_ROOM_BYTES_MIN = 4096
+
+
+def compress(data: Buffer, codec: int) -> bytes:
+    """`data` as the Java client would compress it."""
+    match codec:
+        case Compression.NONE:
+            return bytes(data)
+        case Compression.GZIP:
+            return zlib.compress(data, wbits=_GZIP_WINDOW)
+        case Compression.SNAPPY:
+            return _compress_xerial(memoryview(data))
+        case Compression.LZ4:
+            frame = cramjam.lz4.Compressor(level=_LZ4_LEVEL, content_checksum=False, block_linked=False)
+            frame.compress(bytes(data))
+            return bytes(frame.finish())
+        case Compression.ZSTD:
+            return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+    raise ValueError(f"there is no compression codec {codec}")
+
+
+def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
+    """The content of `data`, at most `limit_bytes` of it. Raises `CorruptData` if it is damaged or larger."""
+    match codec:
+        case Compression.NONE:
+            return data
+        case Compression.GZIP:
+            return _decompress_gzip(data, limit_bytes)
+        case Compression.SNAPPY:
+            return _decompress_snappy(memoryview(data), limit_bytes)
+        case Compression.LZ4:
+            return _decompress_frame(cramjam.lz4.decompress_into, data, limit_bytes)
+        case Compression.ZSTD:
+            return _decompress_frame(cramjam.zstd.decompress_into, data, limit_bytes)
+    raise CorruptData(f"there is no compression codec {codec}")
+
+
+def _compress_xerial(data: memoryview) -> bytes:
+    parts = [_XERIAL_HEADER]
+    for start in range(0, len(data), _SNAPPY_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + _SNAPPY_BLOCK_BYTES]))
+        parts += _BLOCK_LENGTH.pack(len(block)), block
+    return b"".join(parts)
+
+
+def _decompress_gzip(data: Buffer, limit_bytes: int) -> bytes:
+    content = bytearray()
+    rest: Buffer = data
+    while rest:
+        stream = zlib.decompressobj(_GZIP_WINDOW)
+        try:
+            content += stream.decompress(rest, limit_bytes + 1 - len(content))
+        except zlib.error as error:
+            raise CorruptData(f"gzip: {error}") from None
+        if len(content) > limit_bytes:
+            raise _too_large(limit_bytes)
+        if not stream.eof:
+            raise CorruptData("gzip: the data ends too early")
+        rest = stream.unused_data
+    return bytes(content)
+
+
+def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytes:
+    if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        return _decompress_block(data, limit_bytes)
+    parts = []
+    position = len(_XERIAL_HEADER)
+    left = limit_bytes
+    while position < len(data):
+        if position + _BLOCK_LENGTH.size > len(data):
+            raise CorruptData("snappy: the data ends too early")
+        (length,) = _BLOCK_LENGTH.unpack_from(data, position)
+        position += _BLOCK_LENGTH.size
+        if not 0 < length <= len(data) - position:
+            raise CorruptData(f"snappy: a block of {length} bytes where {len(data) - position} are left")
+        parts.append(_decompress_block(data[position : position + length], left))
+        left -= len(parts[-1])
+        position += length
+    return b"".join(parts)
+
+
+def _decompress_block(block: memoryview, limit_bytes: int) -> bytes:
+    try:
+        length = cramjam.snappy.decompress_raw_len(block)
+        if length > limit_bytes:
+            raise _too_large(limit_bytes)
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise CorruptData(f"snappy: {error}") from None
+
+
+def _decompress_frame(
+    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, limit_bytes: int
+) -> memoryview:
+    """Into a buffer that is made larger until the content fits: the frame need not say how large it is."""
+    room = min(max(_USUAL_RATIO * len(data), _ROOM_BYTES_MIN), limit_bytes)
+    while True:
+        output = bytearray(room)
+        try:
+            return memoryview(output)[: decompress_into(data, output)]
+        except cramjam.DecompressionError as error:
+            # "Too small" and "damaged" come as the same error; only at the limit does it matter which.
+            if room == limit_bytes:
+                raise CorruptData(f"damaged, or unpacks to more than {limit_bytes} bytes: {error}") from None
+        room = min(4 * room, limit_bytes)
+
+
+def _too_large(limit_bytes: int) -> CorruptData:
+    return CorruptData(f"unpacks to more than {limit_bytes} bytes")
