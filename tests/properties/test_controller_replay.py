@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zurau.log.settings import LogSettings
 
+from zurau.broker.settings import BrokerSettings
 from zurau.errors import Refused
 from zurau.ids import BrokerId, TopicId
 from zurau.machines.controller.commands import (
@@ -18,7 +19,6 @@ from zurau.machines.controller.commands import (
     RegisterBroker,
     ReplaceConfigs,
 )
-from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.machine import Ticket
@@ -64,7 +64,7 @@ COMMANDS = st.one_of(
 
 
 def new_controller() -> Controller:
-    return Controller(ConfigRules(LogSettings))
+    return Controller(BrokerSettings(), LogSettings())
 
 
 def check_invariants(image: ClusterImage) -> None:

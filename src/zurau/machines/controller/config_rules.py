@@ -1,47 +1,54 @@
 """Which settings can be changed while running, and which values they take.
 
 A topic has the settings of a log. A broker has the same ones under its own names ("log.retention.ms" is the default
-of every topic's "retention.ms"), and others that it reads only once, when it starts. The class that declares a log's
-settings is handed in: a machine does not know what a log is.
+of every topic's "retention.ms"); whatever else it has is read once, when it starts. What a topic goes by is laid over
+each other: what the broker was started with, what was changed for all brokers, what was changed for this one, and
+what was set on the topic.
+
+The settings of a log are handed in as a value: a machine does not know what a log is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
-from typing import Any, cast
+from collections.abc import Hashable, Mapping
+from typing import Generic, TypeVar, cast
 
 from zurau.errors import Refused, SettingsError
+from zurau.ids import BrokerId
+from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
 from zurau.settings import Setting, did_you_mean, settings_of, with_values
 from zurau.wire.kafka.error_codes import ErrorCode
 
+S = TypeVar("S")
 
-class ConfigScope:
+
+class ConfigScope(Generic[S]):
     """The settings of one kind of resource, by the names they have there."""
 
-    def __init__(self, cls: type[Any], settings: Mapping[str, Setting], fixed: Collection[str] = ()) -> None:
-        self._defaults = cls()
+    def __init__(self, defaults: S, settings: Mapping[str, Setting], whose: str) -> None:
+        self._defaults = defaults
         self._settings = settings
-        self._fixed = fixed
+        self._whose = whose
 
     def find(self, name: str) -> Setting:
-        """Raises `Refused` with INVALID_CONFIG, naming the closest name or what to do."""
+        """Raises `Refused` with INVALID_CONFIG, naming the closest setting there is."""
         if (found := self._settings.get(name)) is not None:
             return found
-        if name in self._fixed:
-            problem = f"{name!r} is read when a broker starts; set it there and start the broker again"
-        else:
-            problem = f"there is no setting {name!r}{did_you_mean(name, self._settings)}"
-        raise Refused(ErrorCode.INVALID_CONFIG, problem)
+        hint = did_you_mean(name, self._settings)
+        raise Refused(ErrorCode.INVALID_CONFIG, f"{self._whose} has no setting {name!r} that can be changed{hint}")
 
     def checked(self, configs: Mapping[str, str | None]) -> dict[str, str]:
         """The same values in their plainest spelling. Raises `Refused` with INVALID_CONFIG."""
         try:
             checked = {name: self._plain(name, text) for name, text in configs.items()}
             # Some settings are lawful one by one and not together.
-            with_values(self._defaults, {self._settings[name].kafka_name: text for name, text in checked.items()})
+            self.laid_over(self._defaults, checked)
         except SettingsError as error:
             raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
         return checked
+
+    def laid_over(self, base: S, configs: Mapping[str, str]) -> S:
+        return with_values(base, {self._settings[name].kafka_name: text for name, text in configs.items()})
 
     def _plain(self, name: str, text: str | None) -> str:
         setting = self.find(name)
@@ -50,11 +57,21 @@ class ConfigScope:
         return setting.text(setting.parse(text))
 
 
-class ConfigRules:
-    """`topic_settings` is the settings class of a log; `fixed_broker_names` are what brokers read only at start."""
+class ConfigRules(Generic[S]):
+    """`topic_defaults` are the settings of a log that this broker was started with."""
 
-    def __init__(self, topic_settings: type[Any], fixed_broker_names: Collection[str] = ()) -> None:
-        by_topic_name = settings_of(cast("Hashable", topic_settings))
+    def __init__(self, topic_defaults: S) -> None:
+        by_topic_name = settings_of(cast("Hashable", type(topic_defaults)))
         by_broker_name = {declared.broker_name: declared for declared in by_topic_name.values()}
-        self.topic = ConfigScope(topic_settings, by_topic_name)
-        self.broker = ConfigScope(topic_settings, by_broker_name, fixed_broker_names)
+        self._topic_defaults = topic_defaults
+        self.topic = ConfigScope(topic_defaults, by_topic_name, "a topic")
+        self.broker = ConfigScope(topic_defaults, by_broker_name, "a running broker")
+
+    def broker_defaults(self, image: ClusterImage, broker_id: BrokerId) -> S:
+        """What a topic that sets nothing goes by on a broker."""
+        for_all = self.broker.laid_over(self._topic_defaults, image.broker_configs.get(ALL_BROKERS, {}))
+        return self.broker.laid_over(for_all, image.broker_configs.get(str(broker_id), {}))
+
+    def topic_settings(self, image: ClusterImage, broker_id: BrokerId, configs: Mapping[str, str]) -> S:
+        """What a topic with these configs goes by on a broker."""
+        return self.topic.laid_over(self.broker_defaults(image, broker_id), configs)

@@ -7,6 +7,7 @@ what they are is the record.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from zurau.errors import Refused
 from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, ConfigOperation, ReplaceConfigs, ResourceType
@@ -17,7 +18,7 @@ from zurau.machines.controller.records import ConfigsChanged, ConfigValue
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
-def alter_configs(image: ClusterImage, rules: ConfigRules, command: AlterConfigs) -> Decided:
+def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs) -> Decided:
     scope, before = _resource(image, rules, command)
     names = [edit.name for edit in command.edits]
     if len(set(names)) != len(names):
@@ -28,14 +29,14 @@ def alter_configs(image: ClusterImage, rules: ConfigRules, command: AlterConfigs
     return _difference(command, before, scope.checked(wanted))
 
 
-def replace_configs(image: ClusterImage, rules: ConfigRules, command: ReplaceConfigs) -> Decided:
+def replace_configs(image: ClusterImage, rules: ConfigRules[Any], command: ReplaceConfigs) -> Decided:
     scope, before = _resource(image, rules, command)
     return _difference(command, before, scope.checked(command.configs))
 
 
 def _resource(
-    image: ClusterImage, rules: ConfigRules, command: AlterConfigs | ReplaceConfigs
-) -> tuple[ConfigScope, Mapping[str, str]]:
+    image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs | ReplaceConfigs
+) -> tuple[ConfigScope[Any], Mapping[str, str]]:
     """The rules for a resource and what is set on it now. Raises `Refused` when there is no such resource."""
     name = command.resource_name
     if command.resource_type == ResourceType.TOPIC:
@@ -54,7 +55,7 @@ def _is_broker(image: ClusterImage, name: str) -> bool:
     return any(name == str(broker) for broker in image.brokers)
 
 
-def _edit(scope: ConfigScope, wanted: dict[str, str | None], edit: ConfigEdit) -> None:
+def _edit(scope: ConfigScope[Any], wanted: dict[str, str | None], edit: ConfigEdit) -> None:
     setting = scope.find(edit.name)
     if edit.operation == ConfigOperation.DELETE:
         wanted.pop(edit.name, None)

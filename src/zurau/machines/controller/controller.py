@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from zurau.errors import Refused
+from zurau.ids import BrokerId
 from zurau.machines.controller.brokers import register_broker
 from zurau.machines.controller.changes import Change
 from zurau.machines.controller.commands import (
@@ -20,21 +22,37 @@ from zurau.machines.controller.commands import (
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.configs import alter_configs, replace_configs
 from zurau.machines.controller.decided import Decided
-from zurau.machines.controller.image import ClusterImage
+from zurau.machines.controller.image import ClusterImage, TopicImage
 from zurau.machines.controller.producer_ids import allocate_producer_ids
 from zurau.machines.controller.records import decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
-from zurau.machines.controller.topics import create_partitions, create_topic, delete_topic
+from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
 from zurau.machines.machine import Decision, StateRecord, Ticket
 
+S = TypeVar("S")
 
-class Controller:
-    """Implements `Machine[ControllerCommand]`. `on_change` is called after each record that concerns brokers."""
 
-    def __init__(self, rules: ConfigRules, on_change: Callable[[Change], None] = lambda _: None) -> None:
+class Controller(Generic[S]):
+    """Implements `Machine[ControllerCommand]`.
+
+    `topic_defaults` (of type `S`) are the settings of a log that this broker was started with. `on_change` is called
+    after each applied record that concerns brokers.
+    """
+
+    def __init__(
+        self,
+        topics: TopicDefaults,
+        topic_defaults: S,
+        on_change: Callable[[Change], None] = lambda _: None,
+    ) -> None:
         self.image = ClusterImage()
-        self._rules = rules
+        self.rules = ConfigRules(topic_defaults)
+        self._topics = topics
         self._on_change = on_change
+
+    def log_settings_of(self, topic: TopicImage, broker_id: BrokerId) -> S:
+        """What the replicas of a topic go by on a broker."""
+        return self.rules.topic_settings(self.image, broker_id, topic.configs)
 
     def decide(self, ticket: Ticket, command: ControllerCommand, now_ms: int) -> Decision:  # noqa: ARG002 - nothing here is timed
         try:
@@ -47,15 +65,15 @@ class Controller:
     def _decide(self, command: ControllerCommand) -> Decided:
         match command:
             case CreateTopic():
-                return create_topic(self.image, self._rules, command)
+                return create_topic(self.image, self.rules, self._topics, command)
             case DeleteTopic():
                 return delete_topic(self.image, command)
             case CreatePartitions():
                 return create_partitions(self.image, command)
             case AlterConfigs():
-                return alter_configs(self.image, self._rules, command)
+                return alter_configs(self.image, self.rules, command)
             case ReplaceConfigs():
-                return replace_configs(self.image, self._rules, command)
+                return replace_configs(self.image, self.rules, command)
             case AllocateProducerIds():
                 return allocate_producer_ids(self.image, command)
             case RegisterBroker():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 from zurau.errors import Refused
 from zurau.machines.controller.commands import CreatePartitions, CreateTopic, DeleteTopic
@@ -22,14 +23,28 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 #: Each partition is files and memory; a typing error must not take the broker down.
 PARTITIONS_MAX = 10_000
+#: In a command: whatever the broker's default is.
+DEFAULT = -1
 
 
-def create_topic(image: ClusterImage, rules: ConfigRules, command: CreateTopic) -> Decided:
+class TopicDefaults(Protocol):
+    """What the controller's broker was told about topics that do not say."""
+
+    @property
+    def num_partitions(self) -> int: ...
+
+    @property
+    def default_replication_factor(self) -> int: ...
+
+
+def create_topic(
+    image: ClusterImage, rules: ConfigRules[Any], defaults: TopicDefaults, command: CreateTopic
+) -> Decided:
     _check_new_name(image, command)
     topic = TopicImage(
         name=command.name,
         topic_id=command.topic_id,
-        partitions=_first_partitions(image, command),
+        partitions=_first_partitions(image, defaults, command),
         configs=rules.topic.checked(command.configs),
     )
     if command.validate_only:
@@ -77,12 +92,18 @@ def _check_new_name(image: ClusterImage, command: CreateTopic) -> None:
         raise Refused(ErrorCode.INVALID_REQUEST, "the topic id is taken; draw another")
 
 
-def _first_partitions(image: ClusterImage, command: CreateTopic) -> tuple[PartitionImage, ...]:
+def _first_partitions(
+    image: ClusterImage, defaults: TopicDefaults, command: CreateTopic
+) -> tuple[PartitionImage, ...]:
     if not command.assignments:
-        _check_partition_count(command.partition_count)
-        indexes = range(command.partition_count)
-        return place(image.brokers, command.topic_id, indexes, command.replication_factor)
-    if (command.partition_count, command.replication_factor) != (-1, -1):
+        count, replication_factor = command.partition_count, command.replication_factor
+        count = defaults.num_partitions if count == DEFAULT else count
+        replication_factor = (
+            defaults.default_replication_factor if replication_factor == DEFAULT else replication_factor
+        )
+        _check_partition_count(count)
+        return place(image.brokers, command.topic_id, range(count), replication_factor)
+    if (command.partition_count, command.replication_factor) != (DEFAULT, DEFAULT):
         raise Refused(
             ErrorCode.INVALID_REQUEST,
             "with an assignment of replicas, partition count and replication factor must be -1: it says both",

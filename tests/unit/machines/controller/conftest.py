@@ -11,7 +11,6 @@ from zurau.errors import Refused, SettingsError
 from zurau.ids import BrokerId
 from zurau.machines.controller.changes import Change
 from zurau.machines.controller.commands import ControllerCommand, RegisterBroker
-from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.machine import StateRecord, Ticket
@@ -34,6 +33,12 @@ class TopicSettings:
             raise SettingsError("min.lag.ms is larger than max.lag.ms; make it smaller")
 
 
+@dataclass(frozen=True)
+class CreationDefaults:
+    num_partitions: int = 4
+    default_replication_factor: int = 1
+
+
 @dataclass
 class Cluster:
     """A controller, what it wrote and whom it told."""
@@ -42,7 +47,7 @@ class Cluster:
     records: list[StateRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.controller = Controller(ConfigRules(TopicSettings, {"num.partitions"}), self.changes.append)
+        self.controller = Controller(CreationDefaults(), TopicSettings(), self.changes.append)
 
     @property
     def image(self) -> ClusterImage:

@@ -121,10 +121,10 @@ def test_one_broker_can_have_a_default_of_its_own(cluster):
     assert cluster.image.broker_configs == {"1": {"log.retention.ms": "9"}}
 
 
-def test_a_setting_that_brokers_read_at_start_says_so(cluster):
+def test_a_setting_that_brokers_read_at_start_cannot_be_changed(cluster):
     refused = refusal(cluster, alter(("num.partitions", SET, "9"), resource_type=ResourceType.BROKER, name=""))
     assert refused.code is ErrorCode.INVALID_CONFIG
-    assert "start the broker again" in refused.message
+    assert "a running broker has no setting 'num.partitions'" in refused.message
 
 
 @pytest.mark.parametrize(
@@ -139,3 +139,13 @@ def test_a_setting_that_brokers_read_at_start_says_so(cluster):
 )
 def test_resources_that_are_not_there_are_refused(cluster, resource_type, name, code):
     assert refusal(cluster, alter(resource_type=resource_type, name=name)).code is code
+
+
+def test_what_a_topic_goes_by_is_laid_over_what_brokers_go_by(cluster):
+    cluster.ask(alter(("log.retention.ms", SET, "9"), resource_type=ResourceType.BROKER, name=""))
+    cluster.ask(alter(("log.cleanup.policy", SET, "compact"), resource_type=ResourceType.BROKER, name="1"))
+    rules = cluster.controller.rules
+    assert rules.broker_defaults(cluster.image, 1).retention_ms == 9
+    assert rules.broker_defaults(cluster.image, 1).cleanup_policy == ("compact",)
+    assert rules.broker_defaults(cluster.image, 2).cleanup_policy == ("delete",)
+    assert cluster.controller.log_settings_of(cluster.image.topics["orders"], 1).retention_ms == 5

@@ -70,9 +70,15 @@ def test_a_name_is_free_again_once_its_topic_is_deleted(cluster):
     assert cluster.ask(create("a_b", TopicId(bytes(16)))).name == "a_b"
 
 
-@pytest.mark.parametrize("count", [0, -1, -5, 10_001, 2**31 - 1])
+@pytest.mark.parametrize("count", [0, -2, 10_001, 2**31 - 1])
 def test_a_partition_count_out_of_bounds_is_refused(cluster, count):
     assert refusal(cluster, create(partition_count=count)).code is ErrorCode.INVALID_PARTITIONS
+
+
+def test_a_topic_that_does_not_say_gets_the_default_counts(cluster):
+    topic = cluster.ask(create(partition_count=-1, replication_factor=-1))
+    assert len(topic.partitions) == 4
+    assert topic.replication_factor == 1
 
 
 def test_more_replicas_than_brokers_are_refused_with_what_to_do(cluster):
