@@ -154,7 +154,7 @@ class LogSettings:
         "fsync",
         "flush",
         choices=("fsync", "os"),
-        doc="When an append counts as stored. fsync: it survives a power failure. os: it survives the process, as in Kafka.",
+        doc="When an append is stored. fsync: once it survives a power failure. os: once it survives the process.",
     )
     min_insync_replicas: int = setting(
         1,

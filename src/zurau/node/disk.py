@@ -97,14 +97,10 @@ class RealDisk:
 
     def replace_file(self, path: str, content: bytes) -> None:
         temporary = path + ".tmp"
-        with _faults("write", temporary):
-            descriptor = os.open(
-                self._prefix + temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644
-            )
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(descriptor)
+        with _faults("write", temporary), Path(self._prefix + temporary).open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         self.rename(temporary, path)
         self.flush_directory(os.path.dirname(path))  # noqa: PTH120
 
@@ -192,18 +188,20 @@ class RealFile:
     def append(self, chunks: Sequence[Buffer]) -> None:
         descriptor = self._disk._borrow(self)
         try:
-            with _faults("write", self.path):
-                self.size += _write_all(descriptor, chunks, self.size)
+            self.size += _write_all(descriptor, chunks, self.size)
+        except OSError as error:
+            raise _fault("write", self.path, error) from error
         finally:
             self._disk._give_back(self)
 
     def read(self, position: int, length: int, *, may_block: bool = True) -> bytes:
         descriptor = self._disk._borrow(self)
         try:
-            with _faults("read", self.path):
-                if may_block or not _NOWAIT:
-                    return _read_waiting(descriptor, position, length)
-                return _read_cached(descriptor, position, length)
+            if may_block or not _NOWAIT:
+                return _read_waiting(descriptor, position, length)
+            return _read_cached(descriptor, position, length)
+        except OSError as error:
+            raise _fault("read", self.path, error) from error
         finally:
             self._disk._give_back(self)
 
@@ -285,9 +283,13 @@ def _read_cached(descriptor: int, position: int, length: int) -> bytes:
 
 @contextmanager
 def _faults(action: str, path: str) -> Iterator[None]:
-    """Say what the system refused, of which file, and what to do about it."""
     try:
         yield
     except OSError as error:
-        advice = _ADVICE.get(error.errno or 0, os.strerror(error.errno or 0))
-        raise DiskFault(f"cannot {action} {path}: {advice}") from error
+        raise _fault(action, path, error) from error
+
+
+def _fault(action: str, path: str, error: OSError) -> DiskFault:
+    """Say what the system refused, of which file, and what to do about it."""
+    number = error.errno or 0
+    return DiskFault(f"cannot {action} {path}: {_ADVICE.get(number, os.strerror(number))}")

@@ -112,7 +112,7 @@ def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
             first_ms,
             max_ms,
             producer,
-            producer_epoch,
+            generation,
             sequence,
             count,
         ) = HEADER.unpack_from(buffer, position)
@@ -122,19 +122,7 @@ def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     if length < HEADER_BYTES:
         raise CorruptData(f"a batch claims to be {length} bytes long, which is less than its header")
     return BatchHeader(
-        base,
-        length,
-        epoch,
-        magic,
-        crc,
-        attributes,
-        delta,
-        first_ms,
-        max_ms,
-        producer,
-        producer_epoch,
-        sequence,
-        count,
+        base, length, epoch, magic, crc, attributes, delta, first_ms, max_ms, producer, generation, sequence, count
     )
 
 
