@@ -11,7 +11,7 @@ from zurau.ids import TopicId, TopicPartition, id_text
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
-from zurau.partition.opening import read_topic_id, restore_producers, save_producers, write_topic_id
+from zurau.partition.opening import producers_snapshot, read_topic_id, restore_producers, write_topic_id
 from zurau.partition.partition import Partition
 from zurau.ports import World
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -84,7 +84,7 @@ class Placement:
         """Leave every partition so that the next start is quick. Blocks: the last thing a broker does."""
         for partition in self.partitions.values():
             partition.close(_broker_stops)
-            save_producers(self._world.disk, partition.log, partition.producers, partition.log.end_offset)
+            producers_snapshot(self._world.disk, partition.log, partition.producers)()
             partition.log.close()
 
     def sort_out_directories(self, deleted: Iterable[TopicId]) -> None:

@@ -14,7 +14,7 @@ from zurau.broker.broker import Broker
 from zurau.errors import DiskFault
 from zurau.ids import TopicPartition
 from zurau.log.compaction import CompactionJob
-from zurau.partition.opening import save_producers
+from zurau.partition.opening import producers_snapshot
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import Timer
@@ -84,7 +84,7 @@ class Upkeep:
         if abs(size - self._snapshot_size.get(partition.name, 0)) < SNAPSHOT_EVERY_BYTES:
             return
         self._snapshot_size[partition.name] = size
-        save_producers(self._broker.world.disk, partition.log, partition.producers, partition.log.end_offset)
+        self._broker.workers.run(producers_snapshot(self._broker.world.disk, partition.log, partition.producers))
 
     def _compact(self, partition: Partition) -> None:
         """Compact at most one partition at a time: it reads and writes a lot."""

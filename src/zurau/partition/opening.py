@@ -6,9 +6,11 @@ again under its name) and, after a clean stop or now and then, `producers.json` 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from zurau.ids import Offset, TopicId, id_bytes, id_text
+from zurau.ids import TopicId, id_bytes, id_text
 from zurau.log.log import Log
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
@@ -55,10 +57,10 @@ def restore_producers(disk: Disk, log: Log) -> Producers:
     return producers
 
 
-def save_producers(disk: Disk, log: Log, producers: Producers, offset: Offset) -> None:
-    """Write a snapshot that is true of everything below `offset`. Blocks for a flush."""
+def producers_snapshot(disk: Disk, log: Log, producers: Producers) -> Callable[[], None]:
+    """The work of writing a snapshot of the producers as they are now. It blocks for a flush."""
     path = f"{log.directory}/{PRODUCERS_FILE}"
-    if len(producers):
-        disk.replace_file(path, producers.snapshot(offset))
-    else:
-        disk.remove(path)
+    if not len(producers):
+        return lambda: disk.remove(path)
+    content = producers.snapshot(log.end_offset)
+    return lambda: disk.replace_file(path, content)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from zurau.errors import CorruptData, DiskFault, Refused
 from zurau.ids import BrokerId, Epoch, Offset, TopicId, TopicPartition
 from zurau.log.log import Log
+from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
 from zurau.partition.producers import Producers
 from zurau.partition.waiters import Waiters
@@ -117,6 +118,14 @@ class Partition:
         self._stored_more()
         return header
 
+    def require_in_sync_replicas(self) -> None:
+        """Refuse when fewer copies are in step than the topic asks for: acks=all would promise too much."""
+        if self.log.settings.min_insync_replicas > 1:
+            raise Refused(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"min.insync.replicas={self.log.settings.min_insync_replicas}, but {self.name} has one replica",
+            )
+
     # Getting safe
 
     def _stored_more(self) -> None:
@@ -182,6 +191,10 @@ class Partition:
 
     def stop_waiting(self, offset: Offset, pending: Pending[None]) -> None:
         self._waiters.forget(offset, pending)
+
+    def settings_changed(self, settings: LogSettings) -> None:
+        self.log.settings = settings
+        self._stored_more()
 
     # Getting smaller
 

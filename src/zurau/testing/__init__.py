@@ -9,6 +9,20 @@ It listens on a real socket on a free port, so any client in any language can us
 (`async with Broker()`), and `pytest` finds the `zurau_broker` fixture by itself once Zurau is installed.
 """
 
-from zurau.testing.broker import Broker
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zurau.testing.broker import Broker
 
 __all__ = ["Broker"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the broker when it is first wanted: pytest loads this package wherever Zurau is installed."""
+    if name == "Broker":
+        from zurau.testing.broker import Broker
+
+        return Broker
+    raise AttributeError(name)

@@ -8,6 +8,9 @@ all their partitions in each request.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
+
+from msgspec.structs import replace
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
@@ -17,7 +20,7 @@ from zurau.ids import NO_TOPIC_ID, Offset, TopicId
 from zurau.partition.partition import Partition
 from zurau.pending import any_of
 from zurau.ports import WouldBlock
-from zurau.records.batch import last_header, parse_header
+from zurau.records.batch import parse_header
 from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.fetch import (
@@ -137,7 +140,7 @@ async def _wait_for_more(readings: list[_Reading], deadline_ms: float, call: Cal
     for reading in readings:
         assert reading.partition is not None
         if reading.pieces and reading.next_offset < 0:
-            reading.next_offset = last_header(reading.pieces[-1]).next_offset
+            reading.next_offset = _end_of(reading.pieces[-1])
         waits.append((reading, reading.seen_upto + 1, reading.partition.wait_high_watermark(reading.seen_upto + 1)))
     more = await within(deadline_ms - clock.monotonic_ms(), any_of(wait for _, _, wait in waits), clock)
     for reading, offset, wait in waits:
@@ -146,17 +149,23 @@ async def _wait_for_more(readings: list[_Reading], deadline_ms: float, call: Cal
     return more
 
 
+def _end_of(batches: bytes) -> Offset:
+    """The offset after the last of some whole batches."""
+    position = 0
+    while True:
+        header = parse_header(batches, position)
+        position += header.length
+        if position >= len(batches):
+            return header.next_offset
+
+
 def _by_topic(readings: list[_Reading], isolation_level: int) -> list[FetchableTopicResponse]:
-    responses: list[FetchableTopicResponse] = []
-    previous: _Reading | None = None
-    for reading in readings:
-        if previous is None or (reading.topic, reading.topic_id) != (previous.topic, previous.topic_id):
-            responses.append(
-                FetchableTopicResponse(topic=reading.topic, topic_id=reading.topic_id, partitions=[])
-            )
-        responses[-1].partitions.append(_partition_data(reading, isolation_level))
-        previous = reading
-    return responses
+    return [
+        FetchableTopicResponse(
+            topic=topic, topic_id=topic_id, partitions=[_partition_data(reading, isolation_level) for reading in group]
+        )
+        for (topic, topic_id), group in groupby(readings, key=lambda reading: (reading.topic, reading.topic_id))
+    ]
 
 
 def _partition_data(reading: _Reading, isolation_level: int) -> PartitionData:
@@ -170,6 +179,4 @@ def _partition_data(reading: _Reading, isolation_level: int) -> PartitionData:
         aborted_transactions=[] if isolation_level == READ_COMMITTED else None,
         records=reading.pieces[0] if len(reading.pieces) == 1 else b"".join(reading.pieces),
     )
-    if reading.divergence is not None:
-        data.diverging_epoch = reading.divergence
-    return data
+    return data if reading.divergence is None else replace(data, diverging_epoch=reading.divergence)
