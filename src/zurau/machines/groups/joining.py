@@ -1,0 +1,166 @@
+"""Who may join, and whether the group has to come to a new agreement because of it.
+
+| who joins                        | while stable                                 | otherwise                 |
+|----------------------------------|----------------------------------------------|---------------------------|
+| somebody without an id           | is given one; joins with it                  | the same                  |
+| a new member                     | rebalance                                    | waits at the join barrier |
+| the leader                       | rebalance: it wants to share out anew        | waits at the join barrier |
+| a follower, subscription changed | rebalance                                    | waits at the join barrier |
+| a follower, nothing changed      | is told the current generation               | waits at the join barrier |
+| a static member, restarted       | takes its place; rebalance if it changed     | takes it and waits        |
+
+A member that joins between the barriers missed the answer to its last join: if nothing changed it is told again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from zurau.machines.groups.commands import NO_MEMBER, JoinGroup, MemberIdRequired
+from zurau.machines.groups.group import Group, GroupState
+from zurau.machines.groups.members import Member, means_the_same
+from zurau.machines.groups.rebalance import begin, dismiss, renew_session, settle, wait_at_join_barrier
+from zurau.machines.groups.records import agreement_record
+from zurau.machines.groups.settings import GroupSettings
+from zurau.machines.groups.step import Step, TimerKind
+from zurau.machines.machine import Ticket
+from zurau.wire.kafka.error_codes import ErrorCode
+
+
+def join(groups: dict[str, Group], command: JoinGroup, ticket: Ticket, step: Step) -> None:
+    code = _check_command(command, step.settings)
+    group = groups.get(command.group_id)
+    if code is ErrorCode.NONE:
+        if group is None and command.member_id == NO_MEMBER:
+            group = groups[command.group_id] = Group(command.group_id)
+        code = _check_group(group, command, step.settings)
+    if group is None or code is not ErrorCode.NONE:
+        step.refuse(ticket, code)
+    elif command.member_id != NO_MEMBER and command.member_id not in group.pending_ids:
+        _rejoin(group, group.members[command.member_id], command, ticket, step)
+    elif command.instance_id in group.instances:
+        _take_place(group, command, ticket, step)
+    elif command.member_id == NO_MEMBER and command.instance_id is None and command.needs_known_id:
+        _hand_out_id(group, command, ticket, step)
+    else:
+        _welcome(group, command, ticket, step)
+
+
+def _check_command(command: JoinGroup, settings: GroupSettings) -> ErrorCode:
+    if not command.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    if not settings.session_timeout_min_ms <= command.session_timeout_ms <= settings.session_timeout_max_ms:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    if not command.protocol_type or not command.protocols:
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE
+
+
+def _check_group(group: Group | None, command: JoinGroup, settings: GroupSettings) -> ErrorCode:
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    known = command.member_id
+    if known == NO_MEMBER and command.instance_id is not None:
+        known = group.instances.get(command.instance_id, NO_MEMBER)
+    elif known != NO_MEMBER and known not in group.pending_ids:
+        code = group.check_member(known, command.instance_id)
+        if code is not ErrorCode.NONE:
+            return code
+    if _is_full(group, known, settings.group_size_max):
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    if not group.can_agree(command.protocol_type, command.protocols, besides=known):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE
+
+
+def _is_full(group: Group, member_id: str, size_max: int) -> bool:
+    """At the join barrier the first ones to come have the places; otherwise those who have a place keep it."""
+    member = group.members.get(member_id)
+    if group.state is GroupState.PREPARING:
+        return (member is None or member.join_ticket is None) and group.joining_count() >= size_max
+    return member is None and len(group.members) >= size_max
+
+
+def _hand_out_id(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+    """Only who comes back with the id is a member: so a request that was sent twice makes no ghost."""
+    group.pending_ids.add(command.candidate_id)
+    step.start_timer(command.session_timeout_ms, TimerKind.PENDING_MEMBER, command.group_id, command.candidate_id)
+    step.answer(ticket, MemberIdRequired(command.candidate_id))
+
+
+def _welcome(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+    member = Member(
+        member_id=command.member_id or command.candidate_id,
+        instance_id=command.instance_id,
+        client_id=command.client_id,
+        client_host=command.client_host,
+        session_timeout_ms=command.session_timeout_ms,
+        rebalance_timeout_ms=command.rebalance_timeout_ms,
+        protocols=command.protocols,
+        is_new=True,
+    )
+    step.stop_timer(TimerKind.PENDING_MEMBER, group.group_id, member.member_id)
+    group.protocol_type = command.protocol_type
+    group.has_newcomers = True
+    group.add(member)
+    wait_at_join_barrier(group, member, ticket, step)
+    if group.state is GroupState.EMPTY:
+        begin(group, step)
+    else:
+        settle(group, step)
+
+
+def _rejoin(group: Group, member: Member, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+    is_unchanged = member.protocols == command.protocols
+    is_told_again = is_unchanged and (
+        group.state is GroupState.COMPLETING
+        or (group.state is GroupState.STABLE and member.member_id != group.leader_id)
+    )
+    _update(member, command)
+    if is_told_again:
+        dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
+        renew_session(group, member, step)
+        step.answer(ticket, group.joined(member))
+    else:
+        wait_at_join_barrier(group, member, ticket, step)
+        settle(group, step)
+
+
+def _take_place(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+    """A static member is back under a new id; whoever still uses the old one is fenced (KIP-345)."""
+    assert command.instance_id is not None
+    old_leader_id = group.leader_id
+    old = group.members[group.instances[command.instance_id]]
+    dismiss(old, ErrorCode.FENCED_INSTANCE_ID, step)
+    step.stop_timer(TimerKind.SESSION, group.group_id, old.member_id)
+    member = group.replace_static(old, command.candidate_id)
+    _update(member, command)
+    if group.state is not GroupState.STABLE or not _still_agrees(group, old, member):
+        wait_at_join_barrier(group, member, ticket, step)
+        settle(group, step)
+        return
+    renew_session(group, member, step)
+    assignments = {each.member_id: each.assignment for each in group.members.values()}
+    step.records.append(agreement_record(group, assignments, step.now_ms))
+    joined = group.joined(member)
+    if member.member_id != group.leader_id:
+        step.answer(ticket, joined)
+    elif command.can_skip_assignment:
+        step.answer(ticket, dataclasses.replace(joined, skip_assignment=True))
+    else:
+        # It would share out again if it knew that it leads: name the leader that it was.
+        step.answer(ticket, dataclasses.replace(joined, leader_id=old_leader_id, members=()))
+
+
+def _still_agrees(group: Group, old: Member, member: Member) -> bool:
+    """Whether the agreement that stands is the one the group would come to again."""
+    old_metadata, metadata = old.metadata_for(group.protocol), member.metadata_for(group.protocol)
+    return group.choose_protocol() == group.protocol and means_the_same(group.protocol_type, old_metadata, metadata)
+
+
+def _update(member: Member, command: JoinGroup) -> None:
+    member.client_id = command.client_id
+    member.client_host = command.client_host
+    member.session_timeout_ms = command.session_timeout_ms
+    member.rebalance_timeout_ms = command.rebalance_timeout_ms
+    member.protocols = command.protocols

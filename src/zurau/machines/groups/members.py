@@ -1,0 +1,90 @@
+"""One member of a group: what it told us about itself, and what it is waiting for.
+
+What a member says about its subscription is opaque to us, one blob for each assignment protocol that it speaks. Only
+for Kafka's own consumers (protocol type "consumer") we look inside, to know which topics are in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from zurau.errors import ProtocolViolation
+from zurau.machines.machine import Ticket
+from zurau.wire.kafka.codec import decode
+from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolSubscription
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+#: In front of a subscription stands its version, an int16.
+VERSION_BYTES = 2
+
+
+class Protocol(NamedTuple):
+    """A way to assign partitions that a member speaks, with its subscription in that protocol's words."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(slots=True)
+class Member:
+    member_id: str
+    #: A name that outlives restarts of the process (KIP-345); None for a dynamic member.
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    #: In order of preference.
+    protocols: tuple[Protocol, ...]
+    assignment: bytes = b""
+
+    # Volatile from here on: a successor starts with these defaults.
+    #: The join that waits at the barrier. Invariant: at most one of the two tickets is set.
+    join_ticket: Ticket | None = None
+    sync_ticket: Ticket | None = None
+    #: It has not learnt its first generation yet, so it cannot send heartbeats.
+    is_new: bool = False
+    #: It has asked for its assignment in the current generation.
+    has_synced: bool = True
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.join_ticket is not None or self.sync_ticket is not None
+
+    def metadata_for(self, protocol: str) -> bytes:
+        return next((offered.metadata for offered in self.protocols if offered.name == protocol), b"")
+
+    def speaks(self, protocol: str) -> bool:
+        return any(offered.name == protocol for offered in self.protocols)
+
+    def vote(self, candidates: Container[str]) -> str:
+        """The candidate that it likes best."""
+        return next(offered.name for offered in self.protocols if offered.name in candidates)
+
+
+def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics in a consumer's subscription; None when it does not look like one.
+
+    Every version begins with what version 0 has, and the topics are all that is needed here.
+    """
+    try:
+        subscription, _ = decode(ConsumerProtocolSubscription, 0, metadata, VERSION_BYTES)
+    except ProtocolViolation:
+        return None
+    return frozenset(subscription.topics)
+
+
+def means_the_same(protocol_type: str, old: bytes, new: bytes) -> bool:
+    """Whether two subscriptions ask for the same.
+
+    A consumer also writes down what it owned, which is lost in a restart and is no reason to share out anew: of its
+    subscription the topics count.
+    """
+    if old == new:
+        return True
+    if protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return False
+    topics = subscribed_topics(old)
+    return topics is not None and topics == subscribed_topics(new)

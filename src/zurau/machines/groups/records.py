@@ -1,0 +1,168 @@
+"""What groups write to their log, in the format of Kafka's own `__consumer_offsets`, and how it is read back.
+
+The key tells the kind: versions 0 and 1 are an offset (group, topic, partition), version 2 is a group. Other kinds
+belong to group protocols that we do not speak and are passed over. A record without a value removes its key.
+
+A group's record holds the whole agreement. Only the subscription in the protocol that was chosen is in it, so a
+member that was read back speaks that protocol alone until it joins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zurau.ids import TopicPartition
+from zurau.machines.groups.commands import CommittedOffset
+from zurau.machines.groups.group import Group, GroupEvent
+from zurau.machines.groups.members import Member, Protocol
+from zurau.machines.machine import StateRecord
+from zurau.wire.kafka.codec import decode_versioned, encode_versioned, peek_version
+from zurau.wire.kafka.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+_OFFSET_KEY_VERSIONS = (0, 1)
+_GROUP_KEY_VERSION = 2
+_GROUP_VALUE_VERSION = 3
+_OFFSET_VALUE_VERSION = 3
+#: The only version that can say when an offset expires.
+_EXPIRING_OFFSET_VALUE_VERSION = 1
+_NO_TIMESTAMP = -1
+
+
+def agreement_record(group: Group, assignments: Mapping[str, bytes], now_ms: int) -> StateRecord:
+    """The current generation with what each member owns in it."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type,
+        generation=group.generation,
+        protocol=group.protocol,
+        leader=group.leader_id,
+        current_state_timestamp=now_ms,
+        members=[
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata_for(group.protocol),
+                assignment=assignments.get(member.member_id, b""),
+            )
+            for member in group.members.values()
+        ],
+    )
+    return StateRecord(_group_key(group.group_id), encode_versioned(value, _GROUP_VALUE_VERSION))
+
+
+def emptied_record(group: Group, now_ms: int) -> StateRecord:
+    """The next generation, which has no members."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type,
+        generation=group.generation + 1,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=now_ms,
+        members=[],
+    )
+    return StateRecord(_group_key(group.group_id), encode_versioned(value, _GROUP_VALUE_VERSION))
+
+
+def removed_record(group_id: str) -> StateRecord:
+    return StateRecord(_group_key(group_id), None)
+
+
+def offset_record(group_id: str, partition: TopicPartition, committed: CommittedOffset) -> StateRecord:
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.committed_ms,
+        expire_timestamp=_NO_TIMESTAMP if committed.expires_ms is None else committed.expires_ms,
+    )
+    version = _OFFSET_VALUE_VERSION if committed.expires_ms is None else _EXPIRING_OFFSET_VALUE_VERSION
+    return StateRecord(_offset_key(group_id, partition), encode_versioned(value, version))
+
+
+def offset_removed_record(group_id: str, partition: TopicPartition) -> StateRecord:
+    return StateRecord(_offset_key(group_id, partition), None)
+
+
+def _group_key(group_id: str) -> bytes:
+    return encode_versioned(GroupMetadataKey(group=group_id), _GROUP_KEY_VERSION)
+
+
+def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    return encode_versioned(key, _OFFSET_KEY_VERSIONS[-1])
+
+
+def apply_record(groups: dict[str, Group], record: StateRecord) -> None:
+    """Change the groups by one record of their log."""
+    if record.key is None:
+        return
+    kind = peek_version(record.key)
+    if kind in _OFFSET_KEY_VERSIONS:
+        _apply_offset(groups, decode_versioned(OffsetCommitKey, record.key), record.value)
+    elif kind == _GROUP_KEY_VERSION:
+        _apply_group(groups, decode_versioned(GroupMetadataKey, record.key).group, record.value)
+
+
+def _apply_offset(groups: dict[str, Group], key: OffsetCommitKey, raw: bytes | None) -> None:
+    partition = TopicPartition(key.topic, key.partition)
+    group = groups.get(key.group)
+    if raw is not None:
+        if group is None:
+            group = groups[key.group] = Group(key.group)
+        value = decode_versioned(OffsetCommitValue, raw)
+        group.offsets[partition] = CommittedOffset(
+            offset=value.offset,
+            leader_epoch=value.leader_epoch,
+            metadata=value.metadata,
+            committed_ms=value.commit_timestamp,
+            expires_ms=None if value.expire_timestamp == _NO_TIMESTAMP else value.expire_timestamp,
+        )
+    elif group is not None:
+        group.offsets.pop(partition, None)
+
+
+def _apply_group(groups: dict[str, Group], group_id: str, raw: bytes | None) -> None:
+    if raw is not None:
+        group = groups.get(group_id)
+        if group is None:
+            group = groups[group_id] = Group(group_id)
+        _adopt(group, decode_versioned(GroupMetadataValue, raw))
+    elif group_id in groups:
+        groups.pop(group_id).move(GroupEvent.REMOVED)
+
+
+def _adopt(group: Group, value: GroupMetadataValue) -> None:
+    """Take the agreement over. Members that are here already stay who they are: they may be waiting."""
+    group.generation = value.generation
+    group.protocol_type = value.protocol_type
+    group.protocol = value.protocol or ""
+    group.state_since_ms = None if value.current_state_timestamp == _NO_TIMESTAMP else value.current_state_timestamp
+    known, group.members, group.instances = group.members, {}, {}
+    for agreed in value.members:
+        member = known.get(agreed.member_id) or _member(agreed, group.protocol)
+        member.assignment = agreed.assignment
+        group.add(member)
+    group.leader_id = value.leader or ""
+    group.move(GroupEvent.ASSIGNED if value.members else GroupEvent.EMPTIED)
+
+
+def _member(agreed: MemberMetadata, protocol: str) -> Member:
+    return Member(
+        member_id=agreed.member_id,
+        instance_id=agreed.group_instance_id,
+        client_id=agreed.client_id,
+        client_host=agreed.client_host,
+        session_timeout_ms=agreed.session_timeout,
+        # Version 0 knew no rebalance timeout: it was the session timeout.
+        rebalance_timeout_ms=agreed.rebalance_timeout if agreed.rebalance_timeout >= 0 else agreed.session_timeout,
+        protocols=(Protocol(protocol, agreed.subscription),),
+    )

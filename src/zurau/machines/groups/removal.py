@@ -1,0 +1,96 @@
+"""How groups and their offsets end: by an operator, with their topic, or because nobody needed them for long.
+
+Offsets expire (KIP-211) when for the retention time
+- the group has been empty, and nothing was committed to it from outside, or
+- a group that never had members has not committed to that partition, or
+- a stable group of consumers has neither subscribed to the topic nor committed to that partition.
+
+An empty group without offsets is removed too. All this is looked for now and then, not timed offset by offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zurau.ids import TopicPartition
+from zurau.machines.groups.commands import (
+    Acknowledged,
+    CommittedOffset,
+    DeleteGroup,
+    DeleteOffsets,
+    ForgetTopic,
+    OffsetsDeleted,
+)
+from zurau.machines.groups.group import Group, GroupState
+from zurau.machines.groups.members import CONSUMER_PROTOCOL_TYPE
+from zurau.machines.groups.records import offset_removed_record, removed_record
+from zurau.machines.groups.step import Step
+from zurau.machines.machine import Ticket
+from zurau.wire.kafka.error_codes import ErrorCode
+
+Groups = Mapping[str, Group]
+
+
+def delete_offsets(groups: Groups, command: DeleteOffsets, ticket: Ticket, step: Step) -> None:
+    group = groups.get(command.group_id)
+    if group is None:
+        step.refuse(ticket, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
+        return
+    if group.members and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        step.refuse(ticket, ErrorCode.NON_EMPTY_GROUP, "whether its members use the topics cannot be seen")
+        return
+    in_use = group.topics_in_use()
+    codes = {}
+    for partition in command.partitions:
+        is_in_use = in_use is None or partition.topic in in_use
+        codes[partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_in_use else ErrorCode.NONE
+        if not is_in_use and partition in group.offsets:
+            step.records.append(offset_removed_record(group.group_id, partition))
+    step.answer(ticket, OffsetsDeleted(codes))
+
+
+def forget_topic(groups: Groups, command: ForgetTopic, ticket: Ticket, step: Step) -> None:
+    for group in groups.values():
+        for partition in group.offsets:
+            if partition.topic == command.topic:
+                step.records.append(offset_removed_record(group.group_id, partition))
+    step.answer(ticket, Acknowledged())
+
+
+def delete_group(groups: Groups, command: DeleteGroup, ticket: Ticket, step: Step) -> None:
+    group = groups.get(command.group_id)
+    if group is None:
+        step.refuse(ticket, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
+    elif group.state is not GroupState.EMPTY:
+        step.refuse(ticket, ErrorCode.NON_EMPTY_GROUP, f"group {command.group_id!r} has members")
+    else:
+        step.records.extend(offset_removed_record(group.group_id, partition) for partition in group.offsets)
+        step.records.append(removed_record(group.group_id))
+        step.answer(ticket, Acknowledged())
+
+
+def sweep(groups: Groups, step: Step) -> None:
+    """Remove what has expired."""
+    for group in groups.values():
+        expired = _expired(group, step.now_ms, step.settings.offsets_retention_ms)
+        step.records.extend(offset_removed_record(group.group_id, partition) for partition in expired)
+        is_bare = len(expired) == len(group.offsets) and not group.pending_ids
+        if is_bare and group.state is GroupState.EMPTY:
+            step.records.append(removed_record(group.group_id))
+
+
+def _expired(group: Group, now_ms: int, retention_ms: int) -> list[TopicPartition]:
+    if group.state not in (GroupState.EMPTY, GroupState.STABLE):
+        return []
+    emptied_ms = (group.state_since_ms or 0) if group.state is GroupState.EMPTY else 0
+    expired = [
+        partition
+        for partition, committed in group.offsets.items()
+        if now_ms >= _expires_ms(committed, max(committed.committed_ms, emptied_ms), retention_ms)
+    ]
+    in_use = group.topics_in_use() if expired else frozenset()
+    return [] if in_use is None else [partition for partition in expired if partition.topic not in in_use]
+
+
+def _expires_ms(committed: CommittedOffset, last_use_ms: int, retention_ms: int) -> int:
+    return last_use_ms + retention_ms if committed.expires_ms is None else committed.expires_ms
