@@ -1,0 +1,90 @@
+"""Which APIs are served, in which versions. ApiVersions answers with this table, and dispatch goes by it.
+
+Adding an API is one line here and one file each in `messages/` and in `api/kafka/`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+
+from zurau.wire.kafka.schema import Message
+
+
+@dataclass(frozen=True)
+class Api:
+    key: int
+    name: str
+    #: Versions served, both included.
+    first: int
+    last: int
+    #: The lowest version named to clients; below `first` when old clients draw conclusions from it.
+    advertised_from: int | None = None
+
+    @property
+    def advertised_first(self) -> int:
+        return self.first if self.advertised_from is None else self.advertised_from
+
+    @cached_property
+    def module(self) -> str:
+        """What its files are called: `DescribeLogDirs` is in `describe_log_dirs.py`."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
+
+    @cached_property
+    def request(self) -> type[Message]:
+        return self._message("Request")
+
+    @cached_property
+    def response(self) -> type[Message]:
+        return self._message("Response")
+
+    def serves(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+    def is_flexible(self, version: int) -> bool:
+        flexible_since = self.request.flexible_since
+        return flexible_since is not None and version >= flexible_since
+
+    def _message(self, kind: str) -> type[Message]:
+        module = import_module(f"zurau.wire.kafka.messages.{self.module}")
+        cls: type[Message] = getattr(module, self.name + kind)
+        return cls
+
+
+APIS: dict[int, Api] = {
+    api.key: api
+    for api in (
+        # Clients on librdkafka before 2.11.1 stop compressing when they do not see Produce 0 (KAFKA-18659).
+        Api(0, "Produce", 3, 11, advertised_from=0),
+        Api(1, "Fetch", 4, 16),
+        Api(2, "ListOffsets", 1, 10),
+        Api(3, "Metadata", 0, 13),
+        Api(8, "OffsetCommit", 2, 9),
+        Api(9, "OffsetFetch", 1, 9),
+        Api(10, "FindCoordinator", 0, 6),
+        Api(11, "JoinGroup", 0, 9),
+        Api(12, "Heartbeat", 0, 4),
+        Api(13, "LeaveGroup", 0, 5),
+        Api(14, "SyncGroup", 0, 5),
+        Api(15, "DescribeGroups", 0, 6),
+        Api(16, "ListGroups", 0, 5),
+        Api(18, "ApiVersions", 0, 4),
+        Api(19, "CreateTopics", 2, 7),
+        Api(20, "DeleteTopics", 1, 6),
+        Api(21, "DeleteRecords", 0, 2),
+        Api(22, "InitProducerId", 0, 5),
+        Api(23, "OffsetForLeaderEpoch", 2, 4),
+        Api(32, "DescribeConfigs", 1, 4),
+        Api(33, "AlterConfigs", 0, 2),
+        Api(35, "DescribeLogDirs", 1, 5),
+        Api(37, "CreatePartitions", 0, 3),
+        Api(42, "DeleteGroups", 0, 2),
+        Api(44, "IncrementalAlterConfigs", 0, 1),
+        Api(47, "OffsetDelete", 0, 0),
+        Api(60, "DescribeCluster", 0, 2),
+        Api(61, "DescribeProducers", 0, 0),
+        Api(75, "DescribeTopicPartitions", 0, 0),
+    )
+}

@@ -1,0 +1,91 @@
+"""Cuts what arrives on a connection into frames, without doing the reading.
+
+    view = reader.get_buffer()          where the next bytes shall go
+    frames = reader.received(count)     after `count` bytes went there
+
+Between frames a connection owns no memory: all connections of a listener read into one scratch buffer, which works
+because the bytes are taken out of it before another connection is given it. Small frames are copied out of there. The
+rest of a frame that has arrived in part is read straight into that frame's own memory.
+
+That memory grows with what has arrived, not with what was announced, so announcing much and sending nothing costs the
+peer more than it costs us.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from zurau.errors import ProtocolViolation
+
+_SIZE = struct.Struct(">i")
+
+#: What a frame that has only been announced is given.
+FIRST_BYTES = 16 * 1024
+#: A frame's memory is at most this many times what has arrived of it.
+GROWTH = 4
+
+
+class FrameReader:
+    """Turns one connection's bytes into frames without their sizes, each in writable memory of its own."""
+
+    def __init__(self, scratch: bytearray | memoryview, max_frame_bytes: int) -> None:
+        assert len(scratch) > _SIZE.size, "the scratch buffer must hold more than a size"
+        self._scratch = memoryview(scratch)
+        self._max_frame_bytes = max_frame_bytes
+        #: The beginning of a size, when a read ended within one.
+        self._held = b""
+        #: The frame that is arriving, when at least its size has: memory for `arrived` bytes of `size` and some more.
+        self._frame: bytearray | None = None
+        self._arrived = 0
+        self._size = 0
+
+    def get_buffer(self) -> memoryview:
+        """Where to put the next bytes. Never empty; valid until `received` is called."""
+        if self._frame is not None:
+            return memoryview(self._frame)[self._arrived :]
+        held = len(self._held)
+        self._scratch[:held] = self._held
+        return self._scratch[held:]
+
+    def received(self, count: int) -> list[memoryview]:
+        """The frames that are complete now that `count` bytes more were put into the buffer."""
+        if self._frame is None:
+            return self._cut(self._scratch[: len(self._held) + count])
+        self._arrived += count
+        if self._arrived == self._size:
+            complete, self._frame = memoryview(self._frame), None
+            return [complete]
+        if self._arrived == len(self._frame):
+            # A new bytearray, because the view of the old one that is being read into forbids resizing it.
+            self._frame = self._room_for(self._frame)
+        return []
+
+    def _cut(self, data: memoryview) -> list[memoryview]:
+        """Copy every complete frame out of the scratch buffer, and begin the one that is not."""
+        frames: list[memoryview] = []
+        position, end = 0, len(data)
+        while end - position >= _SIZE.size:
+            size = self._checked_size(data, position)
+            position += _SIZE.size
+            if size > end - position:
+                self._size = size
+                self._arrived = end - position
+                self._held = b""
+                self._frame = self._room_for(data[position:])
+                return frames
+            frames.append(memoryview(bytearray(data[position : position + size])))
+            position += size
+        self._held = bytes(data[position:])
+        return frames
+
+    def _checked_size(self, data: memoryview, position: int) -> int:
+        size: int = _SIZE.unpack_from(data, position)[0]
+        if not 0 <= size <= self._max_frame_bytes:
+            raise ProtocolViolation(f"a frame of {size} bytes; the largest allowed has {self._max_frame_bytes}")
+        return size
+
+    def _room_for(self, arrived: bytearray | memoryview) -> bytearray:
+        """Memory for more of the arriving frame, beginning with what is there of it."""
+        frame = bytearray(min(self._size, max(FIRST_BYTES, GROWTH * self._arrived)))
+        frame[: self._arrived] = arrived
+        return frame
