@@ -40,8 +40,10 @@ class Api:
     def response(self) -> type[Message]:
         return self._message("Response")
 
-    def serves(self, version: int) -> bool:
-        return self.first <= version <= self.last
+    @cached_property
+    def versions(self) -> range:
+        """The versions served."""
+        return range(self.first, self.last + 1)
 
     def is_flexible(self, version: int) -> bool:
         flexible_since = self.request.flexible_since

@@ -18,7 +18,7 @@ class ErrorCode(IntEnum):
     retriable: bool
     message: str
 
-    def __new__(cls, code: int, retriable: bool, message: str) -> Self:
+    def __new__(cls, code: int, retriable: bool = FINAL, message: str = "") -> Self:
         member = int.__new__(cls, code)
         member._value_ = code
         member.retriable = retriable

@@ -66,7 +66,7 @@ def decode_request(frame: memoryview) -> tuple[RequestHeader, Message]:
     try:
         header, position = _decode_request_header(frame)
         api = APIS.get(header.api_key)
-        if api is None or not api.serves(header.api_version):
+        if api is None or header.api_version not in api.versions:
             raise UnsupportedVersion(header)
         if api.is_flexible(header.api_version):
             position = _skip_header_tags(frame, position)
