@@ -1,0 +1,65 @@
+"""DeleteTopics: by name or, from version 6 on, by id."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.ids import NO_TOPIC_ID, TopicId
+from zurau.machines.controller.commands import DeleteTopic
+from zurau.machines.controller.image import TopicImage
+from zurau.pending import all_of, start
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+BY_ID_SINCE = 6
+DELETION_DISABLED_SINCE = 3
+
+
+async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
+    wanted = request.topics
+    if call.version < BY_ID_SINCE:
+        wanted = [DeleteTopicState(name=name) for name in request.topic_names]
+    answers = [start(_delete(topic, call)) for topic in wanted]
+    await all_of(answers)
+    return DeleteTopicsResponse(responses=[answer.result() for answer in answers])
+
+
+async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
+    name, topic_id = wanted.name, wanted.topic_id
+    try:
+        topic = _find(wanted, call)
+        name, topic_id = topic.name, topic.topic_id
+        if not call.broker.settings.delete_topic_enable:
+            raise _deletion_disabled(call.version)
+        await call.broker.controller.ask(DeleteTopic(topic.topic_id))
+    except Refused as refused:
+        return DeletableTopicResult(
+            name=name, topic_id=topic_id, error_code=refused.code, error_message=refused.message
+        )
+    return DeletableTopicResult(name=name, topic_id=topic_id)
+
+
+def _find(wanted: DeleteTopicState, call: Call) -> TopicImage:
+    by_name, by_id = wanted.name is not None, wanted.topic_id != NO_TOPIC_ID
+    if by_name == by_id:
+        raise Refused(ErrorCode.INVALID_REQUEST, "name the topic or give its id, one of the two")
+    image = call.broker.image
+    if wanted.name is not None:
+        topic = image.topics.get(wanted.name)
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        topic = image.topics_by_id.get(TopicId(wanted.topic_id))
+        missing = ErrorCode.UNKNOWN_TOPIC_ID
+    if topic is None:
+        raise Refused(missing, "there is no such topic")
+    return topic
+
+
+def _deletion_disabled(version: int) -> Refused:
+    code = ErrorCode.TOPIC_DELETION_DISABLED if version >= DELETION_DISABLED_SINCE else ErrorCode.INVALID_REQUEST
+    return Refused(code, "delete.topic.enable is false on this broker")

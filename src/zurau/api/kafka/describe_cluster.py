@@ -1,0 +1,32 @@
+"""DescribeCluster: the brokers and the controller, without topics."""
+
+from __future__ import annotations
+
+from zurau.api.kafka import authorized_operations
+from zurau.api.kafka.call import Call
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from zurau.wire.kafka.schema import NOT_ASKED_FOR
+
+BROKERS = 1
+
+
+async def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+    broker = call.broker
+    if request.endpoint_type != BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="there are no separate controllers here: every broker can be asked",
+            endpoint_type=request.endpoint_type,
+        )
+    asks_rights = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=broker.broker_id,
+        brokers=[DescribeClusterBroker(broker_id=broker.broker_id, host=call.dialled.host, port=call.dialled.port)],
+        cluster_authorized_operations=authorized_operations.ON_CLUSTER if asks_rights else NOT_ASKED_FOR,
+    )

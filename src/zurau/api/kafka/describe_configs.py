@@ -1,0 +1,80 @@
+"""DescribeConfigs: every setting of a topic or a broker, with its value and where that comes from."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.api.kafka.config_entries import ConfigEntry, all_brokers_entries, broker_entries, topic_entries
+from zurau.errors import Refused
+from zurau.machines.controller.commands import ResourceType
+from zurau.machines.controller.image import ALL_BROKERS
+from zurau.machines.controller.names import check_topic_name
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_answer(resource, request, call) for resource in request.resources])
+
+
+def _answer(resource: DescribeConfigsResource, request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResult:
+    try:
+        entries = _entries_of(resource, call)
+    except Refused as refused:
+        return DescribeConfigsResult(
+            error_code=refused.code,
+            error_message=refused.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+    wanted = resource.configuration_keys
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[_shown(entry, request) for entry in entries if not wanted or entry.name in wanted],
+    )
+
+
+def _entries_of(resource: DescribeConfigsResource, call: Call) -> list[ConfigEntry]:
+    name = resource.resource_name
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            topic = call.broker.image.topics.get(name)
+            if topic is None:
+                check_topic_name(name)
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+            return topic_entries(topic.configs, call.broker)
+        case ResourceType.BROKER:
+            if name == ALL_BROKERS:
+                return all_brokers_entries(call.broker)
+            if name == str(call.broker.broker_id):
+                return broker_entries(call.broker)
+            raise Refused(ErrorCode.INVALID_REQUEST, f"this is broker {call.broker.broker_id}; ask {name!r} itself")
+        case ResourceType.BROKER_LOGGER:
+            return []
+        case other:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {other} have no settings")
+
+
+def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = [
+        DescribeConfigsSynonym(name=layer.name, value=layer.value, source=layer.source)
+        for layer in entry.layers
+        if request.include_synonyms
+    ]
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=False,
+        synonyms=synonyms,
+        config_type=entry.type_number,
+        documentation=entry.setting.doc if request.include_documentation else None,
+    )
