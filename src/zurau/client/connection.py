@@ -1,0 +1,185 @@
+"""One socket to one broker: requests go out, answers come back in the same order.
+
+`send` and `receive` are apart so that several requests can be on their way at once; `request` is the two together.
+The versions that the broker speaks are asked for when the connection opens, and each request goes out in the highest
+version that both sides know. A connection that failed in the middle of an answer is of no more use and is closed.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import deque
+from typing import Any, NamedTuple
+
+from zurau import __version__
+from zurau.client.errors import BrokerTooOld, ConnectionLost, TimedOut, check
+from zurau.errors import ProtocolViolation
+from zurau.settings import INT32_MAX
+from zurau.wire.kafka.apis import APIS
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.frames import RequestHeader, decode_response, encode_request
+from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
+from zurau.wire.kafka.schema import Message
+
+#: A broker that announces a longer answer than this is not a Kafka broker.
+ANSWER_BYTES_MAX = 1 << 30
+ASK_VERSIONS_IN = 3
+
+#: The oldest version in which this client fills and reads a request; older layouts name other fields.
+NEEDED_FROM = {
+    9: 8,  # OffsetFetch: several groups in one request
+    10: 4,  # FindCoordinator: a list of keys
+    13: 3,  # LeaveGroup: a list of members
+    20: 6,  # DeleteTopics: names or ids
+}
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Connection:
+    """Use from one thread. Every wait ends after `timeout_s`, unless the caller names another time."""
+
+    def __init__(self, address: Address, *, client_id: str, timeout_s: float) -> None:
+        self.address = address
+        self._client_id = client_id
+        self._timeout_s = timeout_s
+        self._correlation_id = 0
+        self._awaited: deque[RequestHeader] = deque()
+        self._offered: dict[int, range] = {}
+        try:
+            self._socket: socket.socket | None = socket.create_connection(address, timeout_s)
+        except OSError as error:
+            raise ConnectionLost(f"cannot connect to {address}: {error.strerror or error}") from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._negotiate()
+
+    @property
+    def is_open(self) -> bool:
+        return self._socket is not None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that wait for their answer."""
+        return len(self._awaited)
+
+    def request(self, message: Message, timeout_s: float | None = None) -> Any:
+        """Send, and wait for the answer. Only for a connection on which nothing else is on its way."""
+        assert not self._awaited, "answers come in order: receive the earlier ones first"
+        self.send(message)
+        return self.receive(timeout_s)
+
+    def send(self, message: Message, *, answered: bool = True) -> None:
+        """Send without waiting. A request that gets no answer (produce with acks=0) is sent with `answered=False`."""
+        self._send(self.version_of(message.api_key), message)
+        if not answered:
+            self._awaited.pop()
+
+    def receive(self, timeout_s: float | None = None) -> Any:
+        """The answer to the earliest request that has none yet."""
+        frame = self._receive_frame(self._timeout_s if timeout_s is None else timeout_s)
+        return self._decode(self._awaited.popleft(), frame)
+
+    def version_of(self, api_key: int) -> int:
+        """The highest version of a request that both sides know."""
+        api = APIS[api_key]
+        first = max(api.first, NEEDED_FROM.get(api_key, 0))
+        offered = self._offered.get(api_key)
+        if offered is None:
+            raise BrokerTooOld(f"the broker at {self.address} does not serve {api.name}; it needs a newer release")
+        version = min(api.last, offered.stop - 1)
+        if version < max(first, offered.start):
+            raise BrokerTooOld(
+                f"the broker at {self.address} speaks {api.name} {offered.start} to {offered.stop - 1} and this"
+                f" client {first} to {api.last}; use Zurau, or Apache Kafka 3.0 or newer"
+            )
+        return version
+
+    def wait_readable(self, timeout_s: float) -> bool:
+        return bool(readable([self], timeout_s))
+
+    def fileno(self) -> int:
+        assert self._socket is not None
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._awaited.clear()
+
+    def _negotiate(self) -> None:
+        message = ApiVersionsRequest(client_software_name="zurau", client_software_version=__version__)
+        self._send(ASK_VERSIONS_IN, message)
+        answer = self.receive()
+        # A broker that does not know the version we asked in refuses, but says what it speaks all the same.
+        if answer.error_code != ErrorCode.UNSUPPORTED_VERSION:
+            check(answer.error_code, f"asking {self.address} for its versions")
+        self._offered = {api.api_key: range(api.min_version, api.max_version + 1) for api in answer.api_keys}
+
+    def _send(self, version: int, message: Message) -> None:
+        self._correlation_id = (self._correlation_id + 1) & INT32_MAX
+        header = RequestHeader(message.api_key, version, self._correlation_id, self._client_id)
+        chunks = encode_request(header, message)
+        try:
+            self._live_socket().sendall(b"".join(chunks))
+        except OSError as error:
+            self.close()
+            raise ConnectionLost(f"lost the connection to {self.address}: {error.strerror or error}") from error
+        self._awaited.append(header)
+
+    def _receive_frame(self, timeout_s: float) -> memoryview:
+        try:
+            self._live_socket().settimeout(timeout_s)
+            size = int.from_bytes(self._receive_exactly(4), "big")
+            if not 4 <= size <= ANSWER_BYTES_MAX:
+                raise ConnectionLost(f"{self.address} does not answer like a Kafka broker; check host and port")
+            return self._receive_exactly(size)
+        except TimeoutError:
+            self.close()
+            raise TimedOut(
+                f"{self.address} did not answer within {timeout_s:g} s; check the broker, or pass a longer --timeout"
+            ) from None
+        except OSError as error:
+            self.close()
+            raise ConnectionLost(f"lost the connection to {self.address}: {error.strerror or error}") from error
+        except ConnectionLost:
+            self.close()
+            raise
+
+    def _receive_exactly(self, size: int) -> memoryview:
+        view = memoryview(bytearray(size))
+        received = 0
+        while received < size:
+            count = self._live_socket().recv_into(view[received:])
+            if count == 0:
+                raise ConnectionLost(f"{self.address} closed the connection")
+            received += count
+        return view
+
+    def _decode(self, header: RequestHeader, frame: memoryview) -> Any:
+        try:
+            return decode_response(header, frame)
+        except ProtocolViolation as error:
+            self.close()
+            raise ConnectionLost(f"{self.address} sent an answer that cannot be read: {error}") from error
+
+    def _live_socket(self) -> socket.socket:
+        if self._socket is None:
+            raise ConnectionLost(f"the connection to {self.address} is closed")
+        return self._socket
+
+
+def readable(connections: list[Connection], timeout_s: float) -> list[Connection]:
+    """Those of the connections with an answer to read, waiting up to `timeout_s` for the first."""
+    poller = select.poll()
+    by_descriptor = {connection.fileno(): connection for connection in connections if connection.is_open}
+    for descriptor in by_descriptor:
+        poller.register(descriptor, select.POLLIN)
+    return [by_descriptor[descriptor] for descriptor, _ in poller.poll(max(0, timeout_s) * 1000)]

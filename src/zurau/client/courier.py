@@ -1,0 +1,212 @@
+"""Carries closed batches to the leaders of their partitions, and comes back for those that did not arrive.
+
+One request per broker is on its way at a time, with one batch for each of its partitions, so records of a partition
+keep their order through every retry. A batch that was refused for a passing reason goes back to the head of its queue,
+and metadata is asked for again; one that was refused for good, or is too old, is given up on, and that is raised to
+whoever sends or flushes next.
+
+An idempotent producer numbers its batches, so a retry whose first try did arrive is stored once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from zurau.client.accumulator import Accumulator, OutgoingBatch
+from zurau.client.cluster import Cluster
+from zurau.client.connection import Connection, readable
+from zurau.client.errors import BrokerRefused, ClientError, ProduceFailed, TimedOut, error_code
+from zurau.client.retry import Backoff
+from zurau.client.sequences import Sequences
+from zurau.ids import BrokerId, Offset, TopicPartition
+from zurau.ports import Buffer
+from zurau.records.builder import build_batch
+from zurau.records.compression import Compression
+from zurau.settings import KIB, MIB
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+ACKS_ALL = -1
+#: Together in one request, at most.
+REQUEST_BYTES = 8 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSettings:
+    #: -1: all in-sync replicas, 1: the leader, 0: nobody.
+    acks: int = ACKS_ALL
+    compression: Compression = Compression.NONE
+    batch_bytes: int = 256 * KIB
+    linger_s: float = 0.05
+    #: Store each record once even if it had to be sent again. Needs acks=-1, and is ignored otherwise.
+    idempotent: bool = True
+    #: How long one batch is tried for.
+    delivery_timeout_s: float = 60.0
+    #: `send` waits while more than this is not acknowledged.
+    buffer_bytes: int = 64 * MIB
+    may_create_topics: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """One request on its way."""
+
+    connection: Connection
+    batches: list[OutgoingBatch]
+    sent_s: float
+
+
+class Courier:
+    def __init__(self, cluster: Cluster, batches: Accumulator, settings: ProducerSettings) -> None:
+        self._cluster = cluster
+        self._batches = batches
+        self._settings = settings
+        self._sequences = Sequences(cluster) if settings.idempotent and settings.acks == ACKS_ALL else None
+        self._connections: dict[BrokerId, Connection] = {}
+        self._trips: dict[BrokerId, Trip] = {}
+        self._backoff = Backoff()
+        self._resume_s = 0.0
+        self._failure: ProduceFailed | None = None
+        self.acknowledged_count = 0
+
+    def work(self, wait_s: float) -> None:
+        """One round: send what can go, then take in answers, waiting up to `wait_s` for the first."""
+        if time.monotonic() >= self._resume_s:
+            self._set_out()
+        if not self._trips:
+            time.sleep(min(wait_s, max(0.0, self._resume_s - time.monotonic())))
+            return
+        ready = readable([trip.connection for trip in self._trips.values()], wait_s)
+        for broker, trip in list(self._trips.items()):
+            if trip.connection in ready:
+                del self._trips[broker]
+                self._come_back(trip)
+            elif time.monotonic() - trip.sent_s > self._cluster.timeout_s:
+                del self._trips[broker]
+                trip.connection.close()
+                self._return_all(trip, TimedOut(f"{trip.connection.address} did not acknowledge in time"))
+
+    def raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+    def _set_out(self) -> None:
+        """Send to every leader that owes no answer."""
+        travelling = {batch.partition for trip in self._trips.values() for batch in trip.batches}
+        ready: dict[BrokerId, list[OutgoingBatch]] = {}
+        for batch in self._batches.next_batches():
+            if batch.partition in travelling:
+                continue
+            try:
+                leader = self._cluster.leader_of(batch.partition)
+            except ClientError as error:
+                self._not_delivered(batch, error)
+                continue
+            if leader not in self._trips:
+                ready.setdefault(leader, []).append(batch)
+        for leader, batches in ready.items():
+            self._send(leader, batches)
+
+    def _send(self, leader: BrokerId, batches: list[OutgoingBatch]) -> None:
+        try:
+            chosen = self._as_many_as_fit(batches)
+            connection = self._connection_to(leader)
+            connection.send(self._request(chosen), answered=self._settings.acks != 0)
+        except ClientError as error:
+            for batch in batches:
+                self._not_delivered(batch, error)
+            return
+        for batch in chosen:
+            self._batches.take(batch)
+            if self._settings.acks == 0:
+                self._delivered(batch, -1)
+        if self._settings.acks != 0:
+            self._trips[leader] = Trip(connection, chosen, time.monotonic())
+
+    def _come_back(self, trip: Trip) -> None:
+        try:
+            answer = trip.connection.receive()
+        except ClientError as error:
+            self._return_all(trip, error)
+            return
+        awaited = {batch.partition: batch for batch in trip.batches}
+        for topic in answer.responses:
+            for outcome in topic.partition_responses:
+                batch = awaited[TopicPartition(topic.name, outcome.index)]
+                if outcome.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
+                    self._delivered(batch, outcome.base_offset)
+                    continue
+                self._batches.put_back(batch)
+                code = error_code(outcome.error_code)
+                self._not_delivered(
+                    batch, BrokerRefused(code, f"writing to {batch.partition}", outcome.error_message)
+                )
+
+    def _return_all(self, trip: Trip, error: ClientError) -> None:
+        for batch in trip.batches:
+            self._batches.put_back(batch)
+            self._not_delivered(batch, error)
+
+    def _delivered(self, batch: OutgoingBatch, base_offset: Offset) -> None:
+        batch.base_offset = base_offset
+        self._batches.finished(batch)
+        self._backoff = Backoff()
+        self.acknowledged_count += len(batch.records)
+
+    def _not_delivered(self, batch: OutgoingBatch, error: ClientError) -> None:
+        """Keep a batch at the head of its queue for another try, or give up on it."""
+        age_s = time.monotonic() - batch.created_s
+        if error.retriable and age_s < self._settings.delivery_timeout_s:
+            self._cluster.forget([batch.partition.topic])
+            self._resume_s = time.monotonic() + self._backoff.next_delay_s()
+            return
+        self._batches.take(batch)
+        self._batches.finished(batch)
+        if self._sequences is not None:
+            self._sequences.reset()
+        tried = f" after {age_s:.0f} s of trying" if error.retriable else ""
+        batch.error = self._failure = ProduceFailed(f"{len(batch.records)} records were not written{tried}: {error}")
+
+    def _connection_to(self, leader: BrokerId) -> Connection:
+        connection = self._connections.get(leader)
+        if connection is None or not connection.is_open:
+            connection = self._connections[leader] = self._cluster.dial(leader)
+        return connection
+
+    def _as_many_as_fit(self, batches: list[OutgoingBatch]) -> list[OutgoingBatch]:
+        """At least one, and as many more as one request may hold."""
+        chosen: list[OutgoingBatch] = []
+        total_bytes = 0
+        for batch in batches:
+            total_bytes += len(self._encoded(batch))
+            if chosen and total_bytes > REQUEST_BYTES:
+                break
+            chosen.append(batch)
+        return chosen
+
+    def _encoded(self, batch: OutgoingBatch) -> Buffer:
+        if batch.encoded is None:
+            numbers = {}
+            if self._sequences is not None:
+                numbered = self._sequences.next_for(batch.partition, len(batch.records))
+                numbers = numbered._asdict()
+            batch.encoded = build_batch(batch.records, compression=self._settings.compression, **numbers)
+        return batch.encoded
+
+    def _request(self, batches: list[OutgoingBatch]) -> ProduceRequest:
+        topics: dict[str, list[PartitionProduceData]] = {}
+        for batch in batches:
+            data = PartitionProduceData(index=batch.partition.partition, records=self._encoded(batch))
+            topics.setdefault(batch.partition.topic, []).append(data)
+        return ProduceRequest(
+            transactional_id=None,
+            acks=self._settings.acks,
+            timeout_ms=int(self._cluster.timeout_s * 1000),
+            topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
+        )

@@ -1,0 +1,124 @@
+"""Reads topics together with the other members of a group, and remembers how far it got.
+
+Which partitions are ours may change whenever a member comes or goes. `poll` notices, commits what was handed out
+before, joins again, and goes on from the committed offsets of its new share.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from zurau.client.cluster import Cluster
+from zurau.client.consumer import Consumer, PartitionRecords
+from zurau.client.errors import BrokerRefused
+from zurau.client.fetcher import GO_TO_END, GO_TO_START, FetchSettings
+from zurau.client.group_offsets import commit_offsets, fetch_offsets
+from zurau.client.membership import GENERATION_OVER, GroupSettings, Membership
+from zurau.client.offsets import end_offsets, start_offsets
+from zurau.ids import Offset, TopicPartition
+
+COMMIT_INTERVAL_S = 1.0
+ROUND_S = 0.5
+
+
+class GroupConsumer:
+    """Use it in a `with` block; leaving commits and leaves the group.
+
+    Records count as done once the next `poll` is called: that is when they are committed, at most once a second.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group: str,
+        topics: Iterable[str],
+        *,
+        start: str = GO_TO_START,
+        fetch: FetchSettings | None = None,
+        settings: GroupSettings | None = None,
+    ) -> None:
+        assert start in {GO_TO_START, GO_TO_END}
+        self._cluster = cluster
+        self._group = group
+        self._start = start
+        self._consumer = Consumer(cluster, fetch or FetchSettings(on_out_of_range=start))
+        self._membership = Membership(cluster, group, topics, settings or GroupSettings())
+        self._committed: dict[TopicPartition, Offset] = {}
+        self._committed_s = time.monotonic()
+
+    @property
+    def assignment(self) -> list[TopicPartition]:
+        return sorted(self._consumer.positions)
+
+    @property
+    def positions(self) -> dict[TopicPartition, Offset]:
+        return self._consumer.positions
+
+    def poll(self, timeout_s: float = ROUND_S) -> list[PartitionRecords]:
+        """What has arrived for us. Calling it says that everything returned before is done."""
+        if time.monotonic() - self._committed_s >= COMMIT_INTERVAL_S:
+            self._commit_if_possible()
+        if self._membership.is_over:
+            self._rejoin()
+        if not self._consumer.positions:
+            # More members than partitions: nothing to read until that changes.
+            time.sleep(min(timeout_s, ROUND_S))
+            return []
+        return self._consumer.poll(timeout_s)
+
+    def seek(self, partition: TopicPartition, offset: Offset) -> None:
+        """Go on from another offset; what lies between was not done, and is not committed."""
+        self._consumer.seek(partition, offset)
+
+    def commit(self) -> None:
+        """Store how far we got."""
+        self._committed_s = time.monotonic()
+        positions = self._consumer.positions
+        changed = {
+            partition: offset for partition, offset in positions.items() if self._committed.get(partition) != offset
+        }
+        if changed:
+            generation, member_id = self._membership.generation, self._membership.member_id
+            commit_offsets(self._cluster, self._group, changed, generation=generation, member_id=member_id)
+            self._committed |= changed
+
+    def close(self) -> None:
+        try:
+            self._commit_if_possible()
+        finally:
+            self._consumer.close()
+            self._membership.leave()
+
+    def _commit_if_possible(self) -> None:
+        """Commit, unless it is too late: then another member has our partitions and reads these records again."""
+        try:
+            self.commit()
+        except BrokerRefused as error:
+            if error.code not in GENERATION_OVER:
+                raise
+            self._membership.end_generation()
+
+    def _rejoin(self) -> None:
+        self._commit_if_possible()
+        assigned = self._membership.join()
+        positions = self._start_positions(assigned)
+        self._committed = dict(positions)
+        self._committed_s = time.monotonic()
+        self._consumer.assign(positions)
+
+    def _start_positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Offset]:
+        committed = fetch_offsets(self._cluster, self._group, partitions)
+        missing = [partition for partition in partitions if partition not in committed]
+        find = start_offsets if self._start == GO_TO_START else end_offsets
+        return committed | (find(self._cluster, missing) if missing else {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,93 @@
+"""Writes records: gathers batches, sends them to the leaders, and tries again until they are acknowledged.
+
+While the broker stores one batch the caller fills the next. There is no thread behind this: batches leave from within
+`send`, `poll` and `flush`, and `Courier` carries them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from zurau.client.accumulator import Accumulator, Delivery
+from zurau.client.cluster import Cluster
+from zurau.client.courier import Courier, ProducerSettings
+from zurau.ids import TopicPartition
+from zurau.records.builder import NewRecord
+
+#: How long one round of waiting for answers lasts at most.
+ROUND_S = 1.0
+
+
+class Producer:
+    """Close it, or use it in a `with` block: closing flushes."""
+
+    def __init__(self, cluster: Cluster, settings: ProducerSettings | None = None) -> None:
+        self._cluster = cluster
+        self._settings = settings or ProducerSettings()
+        self._batches = Accumulator(batch_bytes=self._settings.batch_bytes, linger_s=self._settings.linger_s)
+        self._courier = Courier(cluster, self._batches, self._settings)
+
+    @property
+    def acknowledged_count(self) -> int:
+        return self._courier.acknowledged_count
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Iterable[tuple[str, bytes | None]] = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Delivery:
+        """Hand over one record. Raises what went wrong with an earlier one, if anything did."""
+        self._courier.raise_failure()
+        target = TopicPartition(topic, partition) if partition is not None else self._choose(topic, key)
+        timestamp = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
+        record = NewRecord(key=key, value=value, headers=tuple(headers), timestamp=timestamp)
+        delivery, is_due = self._batches.add(target, record)
+        if is_due:
+            self.poll()
+            while self._batches.buffered_bytes > self._settings.buffer_bytes:
+                self._courier.work(ROUND_S)
+        return delivery
+
+    def poll(self) -> None:
+        """Send what is due and take in what was acknowledged, without waiting."""
+        self._batches.close_due()
+        self._courier.work(0)
+
+    def flush(self) -> None:
+        """Return when everything handed over is acknowledged; raise `ProduceFailed` if something cannot be."""
+        self._batches.close_all()
+        while self._batches.buffered_bytes:
+            self._courier.work(ROUND_S)
+        self._courier.raise_failure()
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            self._courier.close()
+
+    def _choose(self, topic: str, key: bytes | None) -> TopicPartition:
+        known = self._cluster.metadata.topics.get(topic)
+        if known is None:
+            may_create = self._settings.may_create_topics
+            known = self._cluster.retry(lambda: self._cluster.topic(topic, may_create=may_create))
+        return self._batches.choose_partition(topic, key, len(known.partitions))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._courier.close()

@@ -1,0 +1,61 @@
+"""One way to try again: wait a little longer each time, and stop at a deadline."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from zurau.client.errors import ClientError
+
+T = TypeVar("T")
+
+FIRST_DELAY_S = 0.02
+LONGEST_DELAY_S = 1.0
+
+
+class Deadline:
+    """A moment by which something has to be done."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, timeout_s: float) -> None:
+        self._at = time.monotonic() + timeout_s
+
+    @property
+    def remaining_s(self) -> float:
+        return max(0.0, self._at - time.monotonic())
+
+    @property
+    def passed(self) -> bool:
+        return time.monotonic() >= self._at
+
+
+class Backoff:
+    """Delays that double, with a random part so that many clients do not come back at once."""
+
+    __slots__ = ("_next_s",)
+
+    def __init__(self) -> None:
+        self._next_s = FIRST_DELAY_S
+
+    def next_delay_s(self) -> float:
+        delay_s = self._next_s * random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
+        self._next_s = min(self._next_s * 2, LONGEST_DELAY_S)
+        return delay_s
+
+
+def retry(attempt: Callable[[], T], timeout_s: float, on_failure: Callable[[], None] = lambda: None) -> T:
+    """The first success of `attempt`. What is not retriable, or still fails at the deadline, is raised."""
+    deadline = Deadline(timeout_s)
+    backoff = Backoff()
+    while True:
+        try:
+            return attempt()
+        except ClientError as error:
+            delay_s = backoff.next_delay_s()
+            if not error.retriable or delay_s > deadline.remaining_s:
+                raise
+        time.sleep(delay_s)
+        on_failure()
