@@ -1,17 +1,27 @@
-"""Apache Kafka for the tests of this folder: one broker for the whole run, started when first asked for."""
+"""What the tests of this folder talk to: a real `zurau serve`, and a real Apache Kafka beside it.
+
+`ZURAU_AGAINST=apache-kafka` points the tests of clients at Apache Kafka instead: they hold there as well, so they say
+what Kafka does and not what we happen to do.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-# Tests and benches import the harness by its plain name.
+# Tests and benches import the harnesses by their plain names.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from apache_kafka import ApacheKafka, Unavailable, classpath
+from broker_process import ZurauBroker
+from driver import CLIENTS, Client, Member
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +38,60 @@ def apache_kafka(kafka_classpath: str, tmp_path_factory: pytest.TempPathFactory)
     """A running Apache Kafka broker."""
     with ApacheKafka(tmp_path_factory.mktemp("apache-kafka")) as kafka:
         yield kafka
+
+
+@pytest.fixture(scope="session")
+def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the broker that clients are tested against: one for the whole run."""
+    if os.environ.get("ZURAU_AGAINST") == "apache-kafka":
+        yield request.getfixturevalue("apache_kafka").bootstrap
+        return
+    with ZurauBroker(tmp_path_factory.mktemp("zurau"), group_initial_rebalance_delay_ms=0) as broker:
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def make_topic(bootstrap: str) -> Callable[..., str]:
+    """Makes a topic that no other test uses, and returns its name."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def make(partitions: int = 1, **config: str) -> str:
+        name = f"topic-{os.getpid()}-{next(_numbers)}"
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
+        admin.create_topics([topic])[name].result(timeout=30)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: Callable[..., str]) -> str:
+    return make_topic()
+
+
+@pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
+def client(request: pytest.FixtureRequest) -> Client:
+    """Each client in turn; one that cannot be had on this machine is skipped with the reason."""
+    client: Client = request.param
+    try:
+        client.command()
+        client.environment()
+    except Unavailable as missing:
+        pytest.skip(f"{client.name}: {missing}")
+    return client
+
+
+@pytest.fixture
+def join(client: Client, bootstrap: str) -> Iterator[Callable[..., Member]]:
+    """Starts members of a group; those still running at the end of the test are ended."""
+    members: list[Member] = []
+
+    def start(group: str, topic: str, **options: object) -> Member:
+        members.append(client.join(bootstrap, group, topic, **options))
+        return members[-1]
+
+    yield start
+    for member in members:
+        member.die()
