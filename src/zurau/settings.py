@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Hashable, Iterable, Mapping
-from functools import cache
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from zurau.errors import SettingsError
 
@@ -28,6 +27,8 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 
 S = TypeVar("S")
+
+_DECLARED: dict[type, dict[str, Setting]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,10 +100,14 @@ def setting(
     return dataclasses.field(default=default, metadata={"setting": extras})
 
 
-@cache
-def settings_of(cls: Hashable) -> dict[str, Setting]:
+def settings_of(cls: type) -> dict[str, Setting]:
     """The declared settings of a settings class, by Kafka's name."""
-    assert isinstance(cls, type)
+    if cls not in _DECLARED:
+        _DECLARED[cls] = _read_declarations(cls)
+    return _DECLARED[cls]
+
+
+def _read_declarations(cls: type) -> dict[str, Setting]:
     hints = typing.get_type_hints(cls)
     found = {}
     for field in dataclasses.fields(cls):
@@ -115,7 +120,7 @@ def settings_of(cls: Hashable) -> dict[str, Setting]:
 
 def with_values(base: S, values: Mapping[str, str]) -> S:
     """A copy of `base` with some settings, named as Kafka does, given as text. Refuses unknown names."""
-    declared = settings_of(cast(Hashable, type(base)))
+    declared = settings_of(type(base))
     changes = {}
     for kafka_name, text in values.items():
         if kafka_name not in declared:

@@ -124,8 +124,9 @@ class Broker:
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
-        for host in (self.controller, *self.group_hosts()):
-            host.close(lambda: Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping"))
+        self.controller.close(_is_stopping)
+        for host in self.group_hosts():
+            host.close(_is_stopping)
         self._placement.close()
         self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
 
@@ -185,7 +186,11 @@ class Broker:
                 pass
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
-        return self._controller_machine.log_settings_of(topic)
+        return self._controller_machine.log_settings_of(topic, self.broker_id)
+
+
+def _is_stopping() -> Refused:
+    return Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping")
 
 
 def _java_hash(text: str) -> int:

@@ -93,7 +93,7 @@ class Placement:
         known = {str(name) for name in self.partitions}
         for directory in self._world.disk.list_directory(""):
             if directory.endswith(DELETED):
-                self._world.workers.run(lambda doomed=directory: self._world.disk.remove_tree(doomed))
+                self._remove(directory)
             elif directory not in known and not directory.endswith(STRAY):
                 topic_id = read_topic_id(self._world.disk, directory)
                 if topic_id in deleted:
@@ -110,7 +110,10 @@ class Placement:
     def _delete(self, directory: str, topic_id: TopicId) -> None:
         doomed = f"{directory}.{id_text(topic_id)}{DELETED}"
         self._world.disk.rename(directory, doomed)
-        self._world.workers.run(lambda: self._world.disk.remove_tree(doomed))
+        self._remove(doomed)
+
+    def _remove(self, directory: str) -> None:
+        self._world.workers.run(lambda: self._world.disk.remove_tree(directory))
 
     def _put_aside(self, directory: str, reason: str) -> None:
         aside = f"{directory}.{reason}{STRAY}"

@@ -78,6 +78,13 @@ class BrokerSettings:
         at_most=INT32_MAX,
         doc="Largest request that is read into memory; a client that sends a larger one is disconnected.",
     )
+    queued_max_request_bytes: int = setting(
+        512 * MIB,
+        "queued.max.request.bytes",
+        at_least=MIB,
+        at_most=INT64_MAX,
+        doc="Memory for requests that have arrived in part or wait their turn; past it the largest holder is closed.",
+    )
     max_request_partition_size_limit: int = setting(
         2000,
         "max.request.partition.size.limit",

@@ -18,7 +18,7 @@ from zurau.errors import ProtocolViolation
 from zurau.pending import Pending
 from zurau.ports import Buffer
 from zurau.settings import KIB
-from zurau.wire.kafka.frames import FrameReader
+from zurau.wire.kafka.frames import FrameReader, api_key_of
 
 if TYPE_CHECKING:
     from zurau.node.listener import Listener
@@ -46,6 +46,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waits_only_for_produce = True
         self._can_write = True
         self._is_serving = False
+        #: Memory of requests not yet started, as the listener counts it.
+        self.held_bytes = 0
         self.last_active_ms = listener.clock.monotonic_ms()
 
     # What asyncio calls
@@ -68,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._inbox:
             self._serve()
+        self._account()
 
     def eof_received(self) -> bool:
         return False
@@ -76,6 +79,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._inbox.clear()
         self._outbox.clear()
+        self._listener.memory_changed(-self.held_bytes)
+        self.held_bytes = 0
         self._listener.forget(self)
 
     def pause_writing(self) -> None:
@@ -127,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._waits_only_for_produce and len(self._outbox) < PRODUCES_IN_FLIGHT and self._next_is_produce()
 
     def _next_is_produce(self) -> bool:
-        return self._inbox[0][:2] == b"\0\0"
+        return api_key_of(self._inbox[0]) == PRODUCE
 
     def _balance_reading(self) -> None:
         """Take no more bytes from a client while its earlier requests wait to be started."""
@@ -154,6 +159,7 @@ class Connection(asyncio.BufferedProtocol):
             self._send(pieces)
         if self._inbox:
             self._serve()
+            self._account()
 
     def _send(self, pieces: list[Buffer]) -> None:
         assert self._transport is not None
@@ -172,6 +178,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.write(piece)
         if small:
             self._transport.write(b"".join(small))
+
+    def _account(self) -> None:
+        held_bytes = self._reader.held_bytes + sum(map(len, self._inbox))
+        if held_bytes != self.held_bytes:
+            change, self.held_bytes = held_bytes - self.held_bytes, held_bytes
+            self._listener.memory_changed(change)
 
     def _violated(self, violation: ProtocolViolation) -> None:
         log.warning("closing the connection of %s: %s", self._caller and self._caller.host, violation)

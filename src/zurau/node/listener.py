@@ -31,6 +31,7 @@ class Listener:
         self.max_frame_bytes = broker.settings.socket_request_max_bytes
         self._advertise = advertise
         self._connections: dict[Connection, None] = {}
+        self._held_bytes = 0
         self._server: asyncio.Server | None = None
         self._sweep_timer: Timer | None = None
 
@@ -74,10 +75,19 @@ class Listener:
     def forget(self, connection: Connection) -> None:
         self._connections.pop(connection, None)
 
+    def memory_changed(self, change: int) -> None:
+        """Keep the memory of unfinished requests bounded: past the limit, whoever holds most has to go."""
+        self._held_bytes += change
+        if self._held_bytes > self.broker.settings.queued_max_request_bytes:
+            largest = max(self._connections, key=lambda connection: connection.held_bytes)
+            log.warning("closing a connection that holds %d bytes of unfinished requests", largest.held_bytes)
+            largest.abort()
+
     def _sweep(self) -> None:
         """Close connections that have been silent too long: half-open ones would stay for ever."""
-        limit_ms = self.clock.monotonic_ms() - self.broker.settings.connections_max_idle_ms
-        for connection in list(self._connections):
+        idle_ms = self.broker.settings.connections_max_idle_ms
+        limit_ms = self.clock.monotonic_ms() - idle_ms
+        for connection in list(self._connections) if idle_ms >= 0 else ():
             if connection.last_active_ms < limit_ms and not connection.is_waiting_for_answer:
                 connection.abort()
         self._sweep_timer = self.clock.call_later(MINUTE_MS, self._sweep)

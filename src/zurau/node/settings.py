@@ -86,7 +86,7 @@ def _from_file(file: Path) -> dict[str, Any]:
         raise SettingsError(f"cannot read {file}: {error.strerror}; check the path given by --config") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file} is not TOML: {error}") from error
-    names = {}
+    names: dict[str, str] = {}
     for _, declared in all_settings():
         names |= {alias: declared.name for alias in (declared.kafka_name, declared.broker_name, declared.name)}
     given = {}

@@ -8,6 +8,7 @@ rebuilt from batch headers after a crash, and from a snapshot plus the headers b
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -58,6 +59,9 @@ class Producers:
 
     def __len__(self) -> int:
         return len(self._producers)
+
+    def items(self) -> Iterable[tuple[ProducerId, Producer]]:
+        return self._producers.items()
 
     def find_repeated(self, header: BatchHeader) -> WrittenBatch | None:
         """The batch that this one repeats, or None if it is new. Refuses one that does not follow on the last."""

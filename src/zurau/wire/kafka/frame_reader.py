@@ -39,6 +39,11 @@ class FrameReader:
         self._arrived = 0
         self._size = 0
 
+    @property
+    def held_bytes(self) -> int:
+        """The memory of the frame that is arriving."""
+        return 0 if self._frame is None else len(self._frame)
+
     def get_buffer(self) -> memoryview:
         """Where to put the next bytes. Never empty; valid until `received` is called."""
         if self._frame is not None:

@@ -29,6 +29,7 @@ __all__ = [
     "FrameReader",
     "RequestHeader",
     "UnsupportedVersion",
+    "api_key_of",
     "decode_request",
     "decode_response",
     "encode_request",
@@ -59,6 +60,11 @@ class UnsupportedVersion(ProtocolViolation):
     def __init__(self, header: RequestHeader) -> None:
         super().__init__(f"version {header.api_version} of API {header.api_key} is not served")
         self.header = header
+
+
+def api_key_of(frame: memoryview) -> int:
+    """Which API a request frame asks for, without decoding it; -1 when it is too short to say."""
+    return int.from_bytes(frame[:2], "big", signed=True) if len(frame) > 1 else -1
 
 
 def decode_request(frame: memoryview) -> tuple[RequestHeader, Message]:

@@ -1,0 +1,5 @@
+"""`python -m zurau` is `zurau`."""
+
+from zurau.cli.main import main
+
+main()

@@ -1,0 +1,48 @@
+"""DescribeProducers: which idempotent producers a partition remembers."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+async def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name, partitions=[_describe(topic.name, index, call) for index in topic.partition_indexes]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
+    try:
+        partition = call.broker.partition(topic, index)
+    except Refused as refused:
+        return PartitionResponse(
+            partition_index=index, error_code=refused.code, error_message=refused.message, active_producers=[]
+        )
+    return PartitionResponse(
+        partition_index=index,
+        error_code=ErrorCode.NONE,
+        active_producers=[
+            ProducerState(
+                producer_id=producer_id,
+                producer_epoch=producer.epoch,
+                last_sequence=producer.batches[-1].last_sequence if producer.batches else -1,
+                last_timestamp=producer.last_written_ms,
+                coordinator_epoch=-1,
+            )
+            for producer_id, producer in partition.producers.items()
+        ],
+    )
