@@ -10,8 +10,8 @@ The settings of a log are handed in as a value: a machine does not know what a l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Generic, TypeVar, cast
+from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 from zurau.errors import Refused, SettingsError
 from zurau.ids import BrokerId
@@ -61,7 +61,7 @@ class ConfigRules(Generic[S]):
     """`topic_defaults` are the settings of a log that this broker was started with."""
 
     def __init__(self, topic_defaults: S) -> None:
-        by_topic_name = settings_of(cast("Hashable", type(topic_defaults)))
+        by_topic_name = settings_of(type(topic_defaults))
         by_broker_name = {declared.broker_name: declared for declared in by_topic_name.values()}
         self._topic_defaults = topic_defaults
         self.topic = ConfigScope(topic_defaults, by_topic_name, "a topic")
