@@ -47,8 +47,6 @@ def join(groups: dict[str, Group], command: JoinGroup, ticket: Ticket, step: Ste
 
 
 def _check_command(command: JoinGroup, settings: GroupSettings) -> ErrorCode:
-    if not command.group_id:
-        return ErrorCode.INVALID_GROUP_ID
     if not settings.session_timeout_min_ms <= command.session_timeout_ms <= settings.session_timeout_max_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT
     if not command.protocol_type or not command.protocols:

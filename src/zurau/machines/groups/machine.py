@@ -45,7 +45,10 @@ class GroupMachine:
 
     def decide(self, ticket: Ticket, command: GroupCommand, now_ms: int) -> Decision:
         step = Step(now_ms, self.settings, self._deadlines)
-        _RULES[type(command)](self.groups, command, ticket, step)
+        if isinstance(command, _ABOUT_MEMBERS) and not command.group_id:
+            step.refuse(ticket, ErrorCode.INVALID_GROUP_ID, "a group with members needs a name")
+        else:
+            _RULES[type(command)](self.groups, command, ticket, step)
         if (step.records or self.groups) and _SWEEP not in self._deadlines:
             self._schedule_sweep(step)
         return step.decision()
@@ -122,6 +125,9 @@ def _list(groups: dict[str, Group], _: ListGroups, ticket: Ticket, step: Step) -
 
 
 _SWEEP = Timer(TimerKind.SWEEP)
+
+#: Offsets may be kept under the empty name (old simple consumers do); members cannot meet there.
+_ABOUT_MEMBERS = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup)
 
 _RULES: dict[type, Callable[[dict[str, Group], Any, Ticket, Step], None]] = {
     JoinGroup: joining.join,

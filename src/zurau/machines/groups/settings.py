@@ -9,6 +9,8 @@ from zurau.settings import DAY_MS, INT32_MAX, KIB, MINUTE_MS, SECOND_MS, setting
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
+    """Consumer groups and their committed offsets."""
+
     #: Kafka waits 3 s. Most groups here live on a laptop or in a test, where three seconds before the first record
     #: are felt every time; a tenth still gathers members that start together, and latecomers only cost a rebalance.
     initial_rebalance_delay_ms: int = setting(

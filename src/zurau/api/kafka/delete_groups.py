@@ -1,0 +1,20 @@
+"""DeleteGroups: forget groups that have no members, with their offsets."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.machines.groups.commands import DeleteGroup
+from zurau.wire.kafka.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+async def handle(request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(results=[await _delete(group_id, call) for group_id in request.groups_names])
+
+
+async def _delete(group_id: str, call: Call) -> DeletableGroupResult:
+    try:
+        await call.broker.group_host(group_id).ask(DeleteGroup(group_id))
+    except Refused as refused:
+        return DeletableGroupResult(group_id=group_id, error_code=refused.code)
+    return DeletableGroupResult(group_id=group_id)

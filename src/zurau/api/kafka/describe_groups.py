@@ -1,0 +1,60 @@
+"""DescribeGroups: the state of groups and their members.
+
+Until version 5 a group that does not exist is described as dead, without an error; since then it is an error.
+"""
+
+from __future__ import annotations
+
+from zurau.api.kafka.authorized_operations import Operation
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.machines.groups.commands import DescribeGroup, GroupDescription
+from zurau.machines.groups.group import GroupState
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from zurau.wire.kafka.schema import NOT_ASKED_FOR
+
+NOT_FOUND_SINCE = 6
+ON_GROUP = sum(1 << bit for bit in (Operation.READ, Operation.DELETE, Operation.DESCRIBE))
+
+
+async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED_FOR
+    return DescribeGroupsResponse(groups=[await _describe(group_id, operations, call) for group_id in request.groups])
+
+
+async def _describe(group_id: str, operations: int, call: Call) -> DescribedGroup:
+    try:
+        description: GroupDescription = await call.broker.group_host(group_id).ask(DescribeGroup(group_id))
+    except Refused as refused:
+        is_unknown = refused.code is ErrorCode.GROUP_ID_NOT_FOUND
+        return DescribedGroup(
+            error_code=ErrorCode.NONE if is_unknown and call.version < NOT_FOUND_SINCE else refused.code,
+            error_message=refused.message,
+            group_id=group_id,
+            group_state=GroupState.DEAD.value if is_unknown else "",
+            authorized_operations=operations,
+        )
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=description.state,
+        protocol_type=description.protocol_type,
+        protocol_data=description.protocol,
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata,
+                member_assignment=member.assignment,
+            )
+            for member in description.members
+        ],
+        authorized_operations=operations,
+    )

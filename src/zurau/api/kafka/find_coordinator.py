@@ -1,0 +1,50 @@
+"""FindCoordinator: which broker looks after a group. There is one broker, so the one that was dialled."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP = 0
+TRANSACTION = 1
+#: From here on a request names several keys.
+MANY_KEYS_SINCE = 4
+
+
+async def handle(request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+    if call.version >= MANY_KEYS_SINCE:
+        found = [_find(key, request.key_type, call) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=found)
+    only = _find(request.key, request.key_type, call)
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def _find(key: str, key_type: int, call: Call) -> Coordinator:
+    try:
+        _check(key, key_type, call)
+    except Refused as refused:
+        return Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=refused.code, error_message=refused.message
+        )
+    return Coordinator(key=key, node_id=call.broker.broker_id, host=call.dialled.host, port=call.dialled.port)
+
+
+def _check(key: str, key_type: int, call: Call) -> None:
+    if key_type == GROUP:
+        call.broker.group_host(key)
+    elif key_type == TRANSACTION:
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "transactions are not served yet")
+    else:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")

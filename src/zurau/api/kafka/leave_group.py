@@ -1,0 +1,28 @@
+"""LeaveGroup: a member leaves; from version 3 on, several are removed at once."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.machines.groups.commands import LeaveGroup, Leaver, Left
+from zurau.wire.kafka.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+
+MANY_MEMBERS_SINCE = 3
+
+
+async def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
+    leavers: tuple[Leaver, ...] = (Leaver(request.member_id),)
+    if call.version >= MANY_MEMBERS_SINCE:
+        leavers = tuple(Leaver(member.member_id, member.group_instance_id) for member in request.members)
+    try:
+        left: Left = await call.broker.group_host(request.group_id).ask(LeaveGroup(request.group_id, leavers))
+    except Refused as refused:
+        return LeaveGroupResponse(error_code=refused.code)
+    if call.version < MANY_MEMBERS_SINCE:
+        return LeaveGroupResponse(error_code=left.codes[0])
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.instance_id, error_code=code)
+            for leaver, code in zip(leavers, left.codes, strict=True)
+        ]
+    )
