@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from zurau.pending import Pending
@@ -46,6 +47,10 @@ class File(Protocol):
 
 class Disk(Protocol):
     """A directory tree. Paths are relative to its root, with `/`."""
+
+    @property
+    def root(self) -> Path:
+        """Where it is, for people to read."""
 
     def open(self, path: str, *, create: bool = True) -> File:
         """Open for reading and appending; an absent file is created empty, or else raises `DiskFault`."""

@@ -1,7 +1,7 @@
 """The settings of topics and brokers as tools see them: each with its value, and where the value comes from.
 
-A value is looked for in layers: on the topic, on this broker, on all brokers, in what the broker was started with, and
-last in the declaration. The first layer that has one wins; the others are its synonyms.
+A value is looked for in layers: on the topic, on this broker, on all brokers, in what the broker was started with,
+and last in the declaration. The first layer that has one wins; all of them are its synonyms.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from zurau.broker.broker import Broker
+from zurau.broker.settings import BrokerSettings
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import ALL_BROKERS
 from zurau.settings import INT32_MAX, Setting, settings_of
@@ -75,7 +76,7 @@ def broker_entries(broker: Broker) -> list[ConfigEntry]:
         ConfigEntry(declared.broker_name, declared, False, list(_changeable_layers(declared, broker)))
         for declared in settings_of(LogSettings).values()
     ]
-    for name, declared in settings_of(type(broker.settings)).items():
+    for name, declared in settings_of(BrokerSettings).items():
         entries.append(ConfigEntry(name, declared, True, list(_fixed_layers(name, declared, broker.settings))))
     return entries
 

@@ -2,8 +2,8 @@
 
 A producer without a transactional id is nobody in particular, so it always gets a new id, also when it names the one
 it had: that is how it starts afresh after an error. There are no transactions yet. A producer that wants them is
-refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the one code at which every client stops for good; librdkafka would
-go on asking for ever after most others.
+refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the one code at which every client stops for good; librdkafka
+would go on asking for ever after most others.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ class Leadership(NamedTuple):
     error_code: ErrorCode
     leader_id: BrokerId
     leader_epoch: Epoch
-    in_sync: list[BrokerId]
-    offline: list[BrokerId]
+    in_sync: list[int]
+    offline: list[int]
 
 
 def leadership_of(topic: TopicImage, partition: PartitionImage, broker: Broker) -> Leadership:

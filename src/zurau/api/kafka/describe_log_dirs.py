@@ -1,0 +1,51 @@
+"""DescribeLogDirs: how many bytes each partition takes on this broker's disk."""
+
+from __future__ import annotations
+
+from zurau.api.kafka.call import Call
+from zurau.errors import DiskFault
+from zurau.ids import TopicPartition
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+async def handle(request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+    disk = call.broker.world.disk
+    log_dir = str(disk.root)
+    try:
+        usable_bytes = disk.free_bytes()
+    except DiskFault:
+        failed = DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=log_dir)
+        return DescribeLogDirsResponse(results=[failed])
+    topics = [
+        DescribeLogDirsTopic(name=name, partitions=_sizes(name, indexes, call))
+        for name, indexes in _wanted(request, call).items()
+    ]
+    return DescribeLogDirsResponse(
+        results=[DescribeLogDirsResult(log_dir=log_dir, topics=topics, usable_bytes=usable_bytes)]
+    )
+
+
+def _wanted(request: DescribeLogDirsRequest, call: Call) -> dict[str, list[int]]:
+    if request.topics is not None:
+        return {topic.topic: topic.partitions for topic in request.topics}
+    topics = call.broker.image.topics.values()
+    return {topic.name: [partition.index for partition in topic.partitions] for topic in topics}
+
+
+def _sizes(topic: str, indexes: list[int], call: Call) -> list[DescribeLogDirsPartition]:
+    """What is not here is left out: the client asks every broker and adds up."""
+    found = ((index, call.broker.partitions.get(TopicPartition(topic, index))) for index in indexes)
+    return [
+        DescribeLogDirsPartition(
+            partition_index=index, partition_size=partition.log.size_bytes, offset_lag=0, is_future_key=False
+        )
+        for index, partition in found
+        if partition is not None
+    ]
