@@ -31,7 +31,7 @@ class AlterConfigsRequest(Message):
     validate_only: boolean = False
 
 
-class AlterConfigsResourceResponse(Struct):
+class AlterConfigsResourceResponse(Struct, kw_only=True):
     error_code: i16 = 0
     error_message: string | None = None
     resource_type: i8

@@ -38,7 +38,7 @@ class CreateTopicsRequest(Message):
     validate_only: boolean = False
 
 
-class CreatableTopicConfigs(Struct):
+class CreatableTopicConfigs(Struct, kw_only=True):
     name: string
     value: string | None = None
     read_only: boolean

@@ -14,7 +14,7 @@ class DeleteTopicState(Struct):
     topic_id: uuid = NO_TOPIC_ID
 
 
-class DeleteTopicsRequest(Message):
+class DeleteTopicsRequest(Message, kw_only=True):
     api_key: ClassVar = 20
     flexible_since: ClassVar = 4
 

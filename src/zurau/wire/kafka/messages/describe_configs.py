@@ -24,13 +24,13 @@ class DescribeConfigsRequest(Message):
     include_documentation: Annotated[boolean, since(3)] = False
 
 
-class DescribeConfigsSynonym(Struct):
+class DescribeConfigsSynonym(Struct, kw_only=True):
     name: string
     value: string | None = None
     source: i8
 
 
-class DescribeConfigsResourceResult(Struct):
+class DescribeConfigsResourceResult(Struct, kw_only=True):
     name: string
     value: string | None = None
     read_only: boolean
@@ -43,7 +43,7 @@ class DescribeConfigsResourceResult(Struct):
     documentation: Annotated[string | None, since(3)] = None
 
 
-class DescribeConfigsResult(Struct):
+class DescribeConfigsResult(Struct, kw_only=True):
     error_code: i16 = 0
     error_message: string | None = None
     resource_type: i8

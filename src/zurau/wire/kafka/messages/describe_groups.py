@@ -15,7 +15,7 @@ class DescribeGroupsRequest(Message):
     include_authorized_operations: Annotated[boolean, since(3)] = False
 
 
-class DescribedGroupMember(Struct):
+class DescribedGroupMember(Struct, kw_only=True):
     member_id: string
     group_instance_id: Annotated[string | None, since(4)] = None
     client_id: string
@@ -24,7 +24,7 @@ class DescribedGroupMember(Struct):
     member_assignment: blob
 
 
-class DescribedGroup(Struct):
+class DescribedGroup(Struct, kw_only=True):
     error_code: i16 = 0
     error_message: Annotated[string | None, since(6)] = None
     group_id: string

@@ -34,7 +34,7 @@ class DescribeLogDirsTopic(Struct):
     partitions: list[DescribeLogDirsPartition] = []
 
 
-class DescribeLogDirsResult(Struct):
+class DescribeLogDirsResult(Struct, kw_only=True):
     error_code: i16 = 0
     log_dir: string
     topics: list[DescribeLogDirsTopic] = []

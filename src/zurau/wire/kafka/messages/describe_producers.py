@@ -19,7 +19,7 @@ class DescribeProducersRequest(Message):
     topics: list[TopicRequest]
 
 
-class ProducerState(Struct):
+class ProducerState(Struct, kw_only=True):
     producer_id: i64
     producer_epoch: i32
     last_sequence: i32 = -1

@@ -27,7 +27,7 @@ class DescribeTopicPartitionsRequest(Message):
     cursor: Cursor | None = None
 
 
-class DescribeTopicPartitionsResponsePartition(Struct):
+class DescribeTopicPartitionsResponsePartition(Struct, kw_only=True):
     error_code: i16 = 0
     partition_index: i32
     leader_id: i32

@@ -18,7 +18,7 @@ class ReplicaState(Struct):
     replica_epoch: i64 = -1
 
 
-class FetchPartition(Struct):
+class FetchPartition(Struct, kw_only=True):
     partition: i32
     #: The epoch in which the client believes; -1: do not compare.
     current_leader_epoch: Annotated[i32, since(9)] = -1
@@ -30,19 +30,19 @@ class FetchPartition(Struct):
     partition_max_bytes: i32
 
 
-class FetchTopic(Struct):
+class FetchTopic(Struct, kw_only=True):
     topic: Annotated[string, until(12)] = ""
     topic_id: Annotated[uuid, since(13)] = NO_TOPIC_ID
     partitions: list[FetchPartition]
 
 
-class ForgottenTopic(Struct):
+class ForgottenTopic(Struct, kw_only=True):
     topic: Annotated[string, until(12)] = ""
     topic_id: Annotated[uuid, since(13)] = NO_TOPIC_ID
     partitions: list[i32]
 
 
-class FetchRequest(Message):
+class FetchRequest(Message, kw_only=True):
     api_key: ClassVar = 1
     flexible_since: ClassVar = 12
 
@@ -87,7 +87,7 @@ class AbortedTransaction(Struct):
     first_offset: i64
 
 
-class PartitionData(Struct):
+class PartitionData(Struct, kw_only=True):
     partition_index: i32
     error_code: i16 = 0
     high_watermark: i64

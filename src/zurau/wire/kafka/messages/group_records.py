@@ -26,7 +26,7 @@ class OffsetCommitKey(Message):
     partition: i32
 
 
-class OffsetCommitValue(Message):
+class OffsetCommitValue(Message, kw_only=True):
     versions: ClassVar = range(5)
     flexible_since: ClassVar = 4
 
@@ -45,7 +45,7 @@ class GroupMetadataKey(Message):
     group: string
 
 
-class MemberMetadata(Struct):
+class MemberMetadata(Struct, kw_only=True):
     member_id: string
     group_instance_id: Annotated[string | None, since(3)] = None
     client_id: string
@@ -57,7 +57,7 @@ class MemberMetadata(Struct):
     assignment: blob
 
 
-class GroupMetadataValue(Message):
+class GroupMetadataValue(Message, kw_only=True):
     versions: ClassVar = range(5)
     flexible_since: ClassVar = 4
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from zurau.wire.kafka.schema import Message, i16, i32, i64, since, string
 
 
-class InitProducerIdRequest(Message):
+class InitProducerIdRequest(Message, kw_only=True):
     api_key: ClassVar = 22
     flexible_since: ClassVar = 2
 

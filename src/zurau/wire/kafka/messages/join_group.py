@@ -16,7 +16,7 @@ class JoinGroupRequestProtocol(Struct):
     metadata: blob
 
 
-class JoinGroupRequest(Message):
+class JoinGroupRequest(Message, kw_only=True):
     api_key: ClassVar = 11
     flexible_since: ClassVar = 6
 
@@ -34,7 +34,7 @@ class JoinGroupRequest(Message):
     reason: Annotated[string | None, since(8)] = None
 
 
-class JoinGroupResponseMember(Struct):
+class JoinGroupResponseMember(Struct, kw_only=True):
     member_id: string
     group_instance_id: Annotated[string | None, since(5)] = None
     metadata: blob

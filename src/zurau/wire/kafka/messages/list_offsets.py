@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, i64, since, string
 
 
-class ListOffsetsPartition(Struct):
+class ListOffsetsPartition(Struct, kw_only=True):
     partition_index: i32
     current_leader_epoch: Annotated[i32, since(4)] = -1
     #: Milliseconds, or a negative number with a meaning of its own.
@@ -23,7 +23,7 @@ class ListOffsetsTopic(Struct):
     partitions: list[ListOffsetsPartition]
 
 
-class ListOffsetsRequest(Message):
+class ListOffsetsRequest(Message, kw_only=True):
     api_key: ClassVar = 2
     flexible_since: ClassVar = 6
 

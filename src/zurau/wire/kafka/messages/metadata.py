@@ -24,7 +24,7 @@ from zurau.wire.kafka.schema import (
 )
 
 
-class MetadataRequestTopic(Struct):
+class MetadataRequestTopic(Struct, kw_only=True):
     topic_id: Annotated[uuid, since(10)] = NO_TOPIC_ID
     #: Null: ask by id.
     name: Annotated[string | None, nullable_since(10)]
@@ -48,7 +48,7 @@ class MetadataResponseBroker(Struct):
     rack: Annotated[string | None, since(1)] = None
 
 
-class MetadataResponsePartition(Struct):
+class MetadataResponsePartition(Struct, kw_only=True):
     error_code: i16 = 0
     partition_index: i32
     leader_id: i32
@@ -58,7 +58,7 @@ class MetadataResponsePartition(Struct):
     offline_replicas: Annotated[list[i32], since(5)] = []
 
 
-class MetadataResponseTopic(Struct):
+class MetadataResponseTopic(Struct, kw_only=True):
     error_code: i16 = 0
     #: Null: asked for by an id that nobody knows.
     name: Annotated[string | None, nullable_since(12)]

@@ -19,7 +19,7 @@ class OffsetCommitRequestTopic(Struct):
     partitions: list[OffsetCommitRequestPartition]
 
 
-class OffsetCommitRequest(Message):
+class OffsetCommitRequest(Message, kw_only=True):
     api_key: ClassVar = 8
     flexible_since: ClassVar = 8
 

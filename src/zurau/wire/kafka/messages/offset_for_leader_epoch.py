@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string
 
 
-class OffsetForLeaderPartition(Struct):
+class OffsetForLeaderPartition(Struct, kw_only=True):
     partition: i32
     #: The epoch in which the asker believes; -1: do not compare.
     current_leader_epoch: i32 = -1
@@ -23,7 +23,7 @@ class OffsetForLeaderTopic(Struct):
     partitions: list[OffsetForLeaderPartition]
 
 
-class OffsetForLeaderEpochRequest(Message):
+class OffsetForLeaderEpochRequest(Message, kw_only=True):
     api_key: ClassVar = 23
     flexible_since: ClassVar = 4
 
@@ -32,7 +32,7 @@ class OffsetForLeaderEpochRequest(Message):
     topics: list[OffsetForLeaderTopic]
 
 
-class EpochEndOffset(Struct):
+class EpochEndOffset(Struct, kw_only=True):
     error_code: i16 = 0
     partition: i32
     #: The greatest epoch not above the one asked for; -1: there is none.

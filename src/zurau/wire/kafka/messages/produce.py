@@ -22,7 +22,7 @@ class TopicProduceData(Struct):
     partition_data: list[PartitionProduceData]
 
 
-class ProduceRequest(Message):
+class ProduceRequest(Message, kw_only=True):
     api_key: ClassVar = 0
     flexible_since: ClassVar = 9
 
@@ -45,7 +45,7 @@ class LeaderIdAndEpoch(Struct):
     leader_epoch: i32 = -1
 
 
-class PartitionProduceResponse(Struct):
+class PartitionProduceResponse(Struct, kw_only=True):
     index: i32
     error_code: i16 = 0
     base_offset: i64
