@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,7 +52,7 @@ class ZurauBroker:
         with os.fdopen(ready) as line:
             said = line.readline()
         assert said, f"the broker stopped while starting:\n{self.log.read_text()[-4000:]}"
-        self.port = int(said.split()[-1].rsplit(":", 1)[1])
+        self.port = int(re.search(r"kafka=\S+:(\d+)", said)[1])  # type: ignore[index]
 
     def stop(self) -> None:
         """Ask it to stop, and see that it does."""

@@ -46,7 +46,7 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     if os.environ.get("ZURAU_AGAINST") == "apache-kafka":
         yield request.getfixturevalue("apache_kafka").bootstrap
         return
-    with ZurauBroker(tmp_path_factory.mktemp("zurau"), group_initial_rebalance_delay_ms=0) as broker:
+    with ZurauBroker(tmp_path_factory.mktemp("zurau")) as broker:
         yield broker.bootstrap
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Not ours, or made by tools.
-_SKIPPED = {".git", ".venv", ".cache", "node_modules", "dist", "build", "__pycache__"}
+#: Made by tools; so is every hidden directory but these.
+_SKIPPED = {"node_modules", "dist", "build", "__pycache__"}
+_HIDDEN_BUT_OURS = {".ci", ".gitignore"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def test_files(python_files: list[TextFile]) -> list[TextFile]:
 
 def _read(directory: Path) -> Iterator[TextFile]:
     for path in sorted(directory.iterdir()):
-        if path.name in _SKIPPED or (path.name.startswith(".") and path.name.endswith("_cache")):
+        if path.name in _SKIPPED or (path.name.startswith(".") and path.name not in _HIDDEN_BUT_OURS):
             continue
         if path.is_dir():
             yield from _read(path)

@@ -6,7 +6,12 @@ import ast
 
 #: Where everything is caught on purpose, and why that is right there.
 CATCHES_EVERYTHING = {
+    "src/zurau/node/connection.py": "a defect of ours costs one connection, not the broker; it is logged in full",
+    "src/zurau/node/run.py": "hands the error of a handler on to the asyncio future that waits for it",
+    "src/zurau/node/threads.py": "carries the error of a job to the loop, where whoever waits gets it",
     "src/zurau/pending.py": "carries the error of a coroutine to whoever asks for its result",
+    "src/zurau/simulation/world.py": "carries the error of a job to whoever waits, as real threads do",
+    "src/zurau/testing/broker.py": "raises what stopped the broker's thread in the thread that waits for it",
 }
 
 
