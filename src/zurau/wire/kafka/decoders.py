@@ -10,7 +10,7 @@ What a generated decoder looks like (Heartbeat, version 4):
         stop = at + size_1 - 1
         if not size_1 or stop > end:
             raise ProtocolViolation('HeartbeatRequest v4: group_id runs past the end or is null')
-        group_id_2 = str(buffer[at:stop], 'utf-8')
+        group_id_2 = buffer[at:stop].tobytes().decode()
         at = stop
         generation_id_3, size_4 = unpack_from_i_B(buffer, at)
         at += 5
@@ -36,8 +36,11 @@ from zurau.wire.kafka.source import Source
 
 Decoder = Callable[[memoryview, int, int], tuple[Any, int]]
 
-_LENGTH_CODES = {"string": "h", "bytes": "i", "records": "i"}
-_TAKE = {"string": "str(buffer[at:stop], 'utf-8')", "bytes": "bytes(buffer[at:stop])", "records": "buffer[at:stop]"}
+_TAKE = {
+    "string": "buffer[at:stop].tobytes().decode()",
+    "bytes": "bytes(buffer[at:stop])",
+    "records": "buffer[at:stop]",
+}
 
 
 def make_decoder(cls: type[Message], version: int) -> Decoder:
@@ -100,18 +103,20 @@ class _DecoderWriter:
 
     def _field(self, field: Field, flexible: bool, path: str) -> str:
         """Emit the read of a field; return the expression for its value."""
-        inner = f"{path}.{field.name}" if path else field.name
-        match field.kind:
+        return self._value(field.kind, field.name, field.nullable, flexible, f"{path}.{field.name}".lstrip("."))
+
+    def _value(self, kind: Kind, stem: str, nullable: bool, flexible: bool, path: str) -> str:
+        match kind:
             case Fixed():
-                return self._later(field.kind.code, field.name)
+                return self._later(kind.code, stem)
             case Sized():
-                return self._sized(field.kind, field.name, field.nullable, flexible, inner)
+                return self._sized(kind, stem, nullable, flexible, path)
             case ArrayOf():
-                return self._array(field.kind, field.name, field.nullable, flexible, inner)
-            case Part() if field.nullable:
-                return self._nullable_part(field.kind, field.name, inner)
+                return self._array(kind, stem, nullable, flexible, path)
+            case Part() if nullable:
+                return self._nullable_part(kind, stem, path)
             case Part():
-                return self._part(field.kind, inner)
+                return self._part(kind, path)
 
     def _length(self, kind: Sized | ArrayOf, flexible: bool) -> str:
         """Emit the read of a length or count; return its variable (one too many in flexible versions)."""
@@ -162,27 +167,32 @@ class _DecoderWriter:
         variable = self._source.fresh(stem)
         if nullable:
             with self._source.block(self._unless_null(count, flexible, variable, path)):
+                self._bound(kind.element, count, flexible, path, check_sign=False)
                 self._elements(kind.element, count, variable, flexible, path)
         else:
-            with self._source.block(f"if {count} < {int(flexible)}:"):
-                self._refuse(path, "is null or has a negative count")
+            self._bound(kind.element, count, flexible, path, check_sign=True)
             self._elements(kind.element, count, variable, flexible, path)
         return variable
 
-    def _elements(self, element: Kind, count: str, variable: str, flexible: bool, path: str) -> None:
+    def _bound(self, element: Kind, count: str, flexible: bool, path: str, *, check_sign: bool) -> None:
         if flexible:
             self._source.line(f"{count} -= 1")
         width = narrowest(element, flexible=flexible)
         assert width > 0, f"{path} has elements of no width, so its count cannot be bounded"
-        with self._source.block(f"if {count} * {width} > end - at:"):
-            self._refuse(path, "has more elements than bytes")
+        bad_sign = f"{count} < 0 or " if check_sign else ""
+        with self._source.block(f"if {bad_sign}{count} * {width} > end - at:"):
+            self._refuse(
+                path, "has more elements than bytes or is null" if check_sign else "has more elements than bytes"
+            )
+
+    def _elements(self, element: Kind, count: str, variable: str, flexible: bool, path: str) -> None:
         if isinstance(element, Fixed) and len(element.code) == 1:
             self._source.line(f"{variable} = list(unpack_array(f'>{{{count}}}{element.code}', buffer, at))")
-            self._source.line(f"at += {count} * {width}")
+            self._source.line(f"at += {count} * {element.width}")
             return
         self._source.line(f"{variable} = []")
         with self._source.block(f"for _ in range({count}):"):
-            made = self._field(Field("element", element, nullable=False), flexible, path)
+            made = self._value(element, "element", False, flexible, path)
             self._read_ahead()
             self._source.line(f"{variable}.append({made})")
 

@@ -74,7 +74,12 @@ class _EncoderWriter:
             self._behind = []
 
     def _packed(self, values: list[tuple[str, str]]) -> str:
-        pack = self._source.codec_of([letter for letter, _ in values], "pack")
+        letters = [letter for letter, _ in values]
+        if letters == ["x"] * len(letters):
+            return repr(bytes(len(letters)))
+        if letters == ["B"]:
+            return f"ONE_BYTE[{values[0][1]}]"
+        pack = self._source.codec_of(letters, "pack")
         return f"{pack}({', '.join(expression for letter, expression in values if letter != 'x')})"
 
     def _write_length(self, size: str, letter: str, flexible: bool) -> None:
