@@ -1,0 +1,162 @@
+"""How groups and offsets end."""
+
+from __future__ import annotations
+
+import pytest
+
+from zurau.ids import TopicPartition
+from zurau.machines.groups.commands import (
+    Acknowledged,
+    DeleteGroup,
+    DeleteOffsets,
+    ForgetTopic,
+    GroupList,
+    ListGroups,
+    OffsetsDeleted,
+)
+from zurau.machines.groups.members import Protocol
+from zurau.settings import DAY_MS, HOUR_MS
+from zurau.wire.kafka.error_codes import ErrorCode
+
+ORDERS, BILLS = TopicPartition("orders", 0), TopicPartition("bills", 0)
+WEEK_MS = 7 * DAY_MS
+
+
+def delete(stage):
+    return stage.outcome(stage.ask(DeleteGroup("readers")))
+
+
+def delete_offsets(stage, *partitions):
+    return stage.outcome(stage.ask(DeleteOffsets("readers", partitions)))
+
+
+@pytest.fixture
+def patient(stage_with):
+    """A stable group of one member that may be silent for two hours."""
+    stage = stage_with(session_timeout_max_ms=2 * HOUR_MS)
+    stage.form("a", session_timeout_ms=2 * HOUR_MS)
+    return stage
+
+
+def keep_alive(stage, days):
+    for _ in range(days * 24):
+        stage.advance(HOUR_MS)
+        stage.heartbeat("a")
+
+
+def test_an_empty_group_is_deleted_with_its_offsets(stage):
+    stage.commit("orders", 5)
+    assert delete(stage) == Acknowledged()
+    stage.restart()
+    assert stage.outcome(stage.ask(ListGroups())) == GroupList(())
+
+
+def test_a_group_with_members_is_not_deleted(stage):
+    stage.form("a")
+    assert delete(stage) is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_a_group_that_does_not_exist_is_not_deleted(stage):
+    assert delete(stage) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_deleted_group_begins_anew(stage):
+    stage.form("a")
+    stage.leave("a")
+    delete(stage)
+    assert stage.outcome(stage.join("b")).generation == 1
+
+
+def test_offsets_of_topics_in_use_are_not_deleted(stage):
+    stage.form("a")
+    for topic in ("orders", "bills"):
+        stage.commit(topic, 5, "a", stage.generation)
+    reply = delete_offsets(stage, ORDERS, BILLS)
+    assert reply == OffsetsDeleted({ORDERS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, BILLS: ErrorCode.NONE})
+    assert stage.committed() == {"orders": 5}
+
+
+def test_offsets_of_an_empty_group_are_deleted(stage):
+    stage.commit("orders", 5)
+    assert delete_offsets(stage, ORDERS) == OffsetsDeleted({ORDERS: ErrorCode.NONE})
+    assert stage.committed() == {}
+
+
+def test_an_unreadable_subscription_may_be_to_any_topic(stage):
+    stage.form("a", protocols=(Protocol("range", b"?"),))
+    reply = delete_offsets(stage, BILLS)
+    assert reply == OffsetsDeleted({BILLS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC})
+
+
+def test_offsets_of_members_who_are_no_consumers_are_not_deleted(stage):
+    stage.form("a", protocol_type="connect")
+    assert delete_offsets(stage, ORDERS) is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_offsets_of_a_group_that_does_not_exist_are_not_deleted(stage):
+    assert delete_offsets(stage, ORDERS) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_the_offsets_of_a_deleted_topic_are_forgotten_in_every_group(stage):
+    stage.commit("orders", 5)
+    stage.commit("orders", 5, group_id="others")
+    stage.commit("bills", 6)
+    assert stage.outcome(stage.ask(ForgetTopic("orders"))) == Acknowledged()
+    assert stage.committed() == {"bills": 6}
+    assert stage.machine.groups["others"].offsets == {}
+
+
+def test_offsets_expire_a_week_after_the_group_became_empty(patient):
+    patient.commit("orders", 5, "a", patient.generation)
+    keep_alive(patient, days=3)
+    patient.leave("a")
+    patient.advance(WEEK_MS - HOUR_MS)
+    assert patient.committed() == {"orders": 5}
+    patient.advance(2 * HOUR_MS)
+    assert not patient.machine.groups
+
+
+def test_offsets_of_a_simple_consumer_expire_a_week_after_the_last_commit(stage):
+    stage.commit("orders", 5)
+    stage.advance(WEEK_MS - HOUR_MS)
+    stage.commit("bills", 6)
+    stage.advance(2 * HOUR_MS)
+    assert stage.committed() == {"bills": 6}
+
+
+def test_a_commit_from_outside_keeps_an_empty_group_alive(stage):
+    stage.form("a")
+    stage.leave("a")
+    stage.commit("orders", 5)
+    stage.advance(WEEK_MS - HOUR_MS)
+    stage.commit("orders", 5)
+    stage.advance(2 * HOUR_MS)
+    assert stage.committed() == {"orders": 5}
+
+
+def test_offsets_of_topics_in_use_never_expire(patient):
+    patient.commit("orders", 5, "a", patient.generation)
+    keep_alive(patient, days=8)
+    assert patient.committed() == {"orders": 5}
+
+
+def test_offsets_of_topics_that_are_no_longer_subscribed_to_expire(patient):
+    patient.commit("bills", 5, "a", patient.generation)
+    keep_alive(patient, days=8)
+    assert patient.committed() == {}
+    assert patient.state == "Stable"
+
+
+def test_an_old_client_may_say_how_long_its_offsets_live(stage):
+    stage.commit("orders", 5, retention_ms=HOUR_MS)
+    stage.restart()
+    stage.advance(2 * HOUR_MS)
+    assert not stage.machine.groups
+
+
+def test_an_empty_group_without_offsets_is_removed(stage):
+    stage.form("a")
+    stage.leave("a")
+    stage.advance(HOUR_MS)
+    assert not stage.machine.groups
+    assert stage.machine.next_deadline_ms() is None
