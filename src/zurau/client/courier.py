@@ -1,7 +1,7 @@
 """Carries closed batches to the leaders of their partitions, and comes back for those that did not arrive.
 
 One request per broker is on its way at a time, with one batch for each of its partitions, so records of a partition
-keep their order through every retry. A batch that was refused for a passing reason goes back to the head of its queue,
+keep their order through every retry. A batch refused for a passing reason goes back to the head of its queue,
 and metadata is asked for again; one that was refused for good, or is too old, is given up on, and that is raised to
 whoever sends or flushes next.
 
@@ -11,6 +11,7 @@ An idempotent producer numbers its batches, so a retry whose first try did arriv
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from zurau.client.accumulator import Accumulator, OutgoingBatch
@@ -26,6 +27,9 @@ from zurau.records.compression import Compression
 from zurau.settings import KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+#: Called with a partition, the offset of the first record (-1: nobody was asked), and how many records there are.
+OnDelivered = Callable[[TopicPartition, Offset, int], None]
 
 ACKS_ALL = -1
 #: Together in one request, at most.
@@ -58,7 +62,10 @@ class Trip:
 
 
 class Courier:
-    def __init__(self, cluster: Cluster, batches: Accumulator, settings: ProducerSettings) -> None:
+    def __init__(
+        self, cluster: Cluster, batches: Accumulator, settings: ProducerSettings, on_delivered: OnDelivered
+    ) -> None:
+        self._on_delivered = on_delivered
         self._cluster = cluster
         self._batches = batches
         self._settings = settings
@@ -68,7 +75,6 @@ class Courier:
         self._backoff = Backoff()
         self._resume_s = 0.0
         self._failure: ProduceFailed | None = None
-        self.acknowledged_count = 0
 
     def work(self, wait_s: float) -> None:
         """One round: send what can go, then take in answers, waiting up to `wait_s` for the first."""
@@ -157,7 +163,7 @@ class Courier:
         batch.base_offset = base_offset
         self._batches.finished(batch)
         self._backoff = Backoff()
-        self.acknowledged_count += len(batch.records)
+        self._on_delivered(batch.partition, base_offset, len(batch.records))
 
     def _not_delivered(self, batch: OutgoingBatch, error: ClientError) -> None:
         """Keep a batch at the head of its queue for another try, or give up on it."""
@@ -171,7 +177,8 @@ class Courier:
         if self._sequences is not None:
             self._sequences.reset()
         tried = f" after {age_s:.0f} s of trying" if error.retriable else ""
-        batch.error = self._failure = ProduceFailed(f"{len(batch.records)} records were not written{tried}: {error}")
+        records = f"{len(batch.records)} records were" if len(batch.records) > 1 else "a record was"
+        batch.error = self._failure = ProduceFailed(f"{records} not written{tried}: {error}")
 
     def _connection_to(self, leader: BrokerId) -> Connection:
         connection = self._connections.get(leader)

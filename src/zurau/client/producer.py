@@ -13,7 +13,7 @@ from typing import Self
 
 from zurau.client.accumulator import Accumulator, Delivery
 from zurau.client.cluster import Cluster
-from zurau.client.courier import Courier, ProducerSettings
+from zurau.client.courier import Courier, OnDelivered, ProducerSettings
 from zurau.ids import TopicPartition
 from zurau.records.builder import NewRecord
 
@@ -24,15 +24,17 @@ ROUND_S = 1.0
 class Producer:
     """Close it, or use it in a `with` block: closing flushes."""
 
-    def __init__(self, cluster: Cluster, settings: ProducerSettings | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ProducerSettings | None = None,
+        *,
+        on_delivered: OnDelivered = lambda *_: None,
+    ) -> None:
         self._cluster = cluster
         self._settings = settings or ProducerSettings()
         self._batches = Accumulator(batch_bytes=self._settings.batch_bytes, linger_s=self._settings.linger_s)
-        self._courier = Courier(cluster, self._batches, self._settings)
-
-    @property
-    def acknowledged_count(self) -> int:
-        return self._courier.acknowledged_count
+        self._courier = Courier(cluster, self._batches, self._settings, on_delivered)
 
     def send(
         self,

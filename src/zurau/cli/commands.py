@@ -1,0 +1,69 @@
+"""The tree of commands. Each one imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from zurau import __version__
+from zurau.cli import cluster, consume, group, produce, topic
+from zurau.cli.options import SETTINGS
+
+app = typer.Typer(
+    help="""A commit log that speaks the Kafka protocol.
+
+    \b
+    Examples:
+      zurau serve
+      zurau topic create orders --partitions 3
+      echo 'hello' | zurau produce orders
+      zurau consume orders --from-beginning
+
+    All commands but `serve` and `log` work with Apache Kafka too. Say which cluster with --bootstrap HOST:PORT or
+    ZURAU_BOOTSTRAP.
+    """,
+    no_args_is_help=True,
+    **SETTINGS,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options that stand before any command."""
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def serve(context: typer.Context) -> None:
+    """Run a broker."""
+    from zurau.cli.serve import main
+
+    raise typer.Exit(main(context.args))
+
+
+app.add_typer(topic.app, name="topic")
+app.command(name="produce")(produce.produce)
+app.command(name="consume")(consume.consume)
+app.add_typer(group.app, name="group")
+app.command(name="cluster")(cluster.cluster)
+
+
+@app.command()
+def version() -> None:
+    """Print the versions of Zurau and Python."""
+    import platform
+
+    typer.echo(f"zurau {__version__} (Python {platform.python_version()})")

@@ -1,0 +1,236 @@
+"""`zurau consume`: records as lines, from anywhere in a topic or as a member of a group."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zurau.cli.options import (
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_TIMEOUT_S,
+    Bootstrap,
+    Timeout,
+    TopicName,
+    open_cluster,
+)
+
+if TYPE_CHECKING:
+    from zurau.cli.record_text import Render
+    from zurau.client.cluster import Cluster
+    from zurau.client.consumer import Consumer, PartitionRecords
+    from zurau.client.group_consumer import GroupConsumer
+    from zurau.ids import Offset, TopicPartition
+
+ROUND_S = 0.5
+
+
+class RecordFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where to begin; the end of the topic unless something else was said."""
+
+    from_beginning: bool
+    offset: int | None
+    time: str | None
+
+    def __post_init__(self) -> None:
+        if sum((self.from_beginning, self.offset is not None, self.time is not None)) > 1:
+            raise typer.BadParameter("use only one of --from-beginning, --from-offset and --from-time")
+
+
+def consume(
+    topic: TopicName,
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="From the first record there is.")] = False,
+    from_offset: Annotated[
+        int | None, typer.Option(metavar="N", help="From this offset; a negative one counts from the end.")
+    ] = None,
+    from_time: Annotated[
+        str | None, typer.Option(metavar="TIME", help="From a moment, as 2026-01-31T12:00 or 10m (ago).")
+    ] = None,
+    partition: Annotated[
+        list[int] | None, typer.Option(metavar="N", min=0, help="Only this one; may be repeated.")
+    ] = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", help="Read as a member of this group.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--max", "-n", metavar="N", min=1, help="Stop after N records.")
+    ] = None,
+    until_end: Annotated[bool, typer.Option("--until-end", help="Stop at what is the end when starting.")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="Print the key and a tab before the value.")] = False,
+    headers: Annotated[bool, typer.Option("--headers", help="Print the headers and a tab before the rest.")] = False,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            help="What to print for each record, with {topic} {partition} {offset} {timestamp} {time} {key} {value}"
+            r" {headers} \n \t."
+        ),
+    ] = None,
+    form: Annotated[RecordFormat, typer.Option("--format", "-f", help="Lines of text, or of JSON.")] = (
+        RecordFormat.TEXT
+    ),
+    read_committed: Annotated[bool, typer.Option("--read-committed", help="Skip aborted transactions.")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    timeout: Timeout = DEFAULT_TIMEOUT_S,
+) -> None:
+    """Print records; goes on with new ones as they come, until Ctrl-C.
+
+    \b
+    Examples:
+      zurau consume orders
+      zurau consume orders --from-beginning --until-end --format json
+      zurau consume orders --from-time 10m --keys
+      zurau consume orders --from-offset -5 --max 5 --partition 0
+      zurau consume orders --group billing --from-beginning
+      zurau consume orders --template '{partition}/{offset} {time} {key}: {value}\\n'
+    """
+    start = Start(from_beginning, from_offset, from_time)
+    render = _renderer(form, template, keys=keys, headers=headers)
+    with ExitStack() as stack:
+        cluster = stack.enter_context(open_cluster(bootstrap, timeout))
+        reader: Consumer | GroupConsumer
+        if group is None:
+            reader = _partition_reader(cluster, topic, partition, start, read_committed)
+        else:
+            reader = _group_reader(cluster, topic, partition, start, group)
+        stack.enter_context(reader)
+        Printing(cluster, reader, render, limit, until_end).run()
+
+
+def _renderer(form: RecordFormat, template: str | None, *, keys: bool, headers: bool) -> Render:
+    from zurau.cli.record_text import render_json, template_renderer
+
+    if form is RecordFormat.JSON:
+        if template is not None:
+            raise typer.BadParameter("use either --template or --format json")
+        return render_json
+    plain = ("{headers}\t" if headers else "") + ("{key}\t" if keys else "") + "{value}\n"
+    return template_renderer(template or plain, "--template")
+
+
+def _partition_reader(
+    cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, read_committed: bool
+) -> Consumer:
+    from zurau.client.consumer import Consumer
+    from zurau.client.fetcher import FetchSettings
+    from zurau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
+    from zurau.ids import TopicPartition
+
+    isolation = READ_COMMITTED if read_committed else READ_UNCOMMITTED
+    every = cluster.retry(lambda: cluster.partitions_of(topic))
+    chosen = every if indexes is None else [TopicPartition(topic, index) for index in indexes]
+    consumer = Consumer(cluster, FetchSettings(isolation=isolation))
+    consumer.assign(_start_positions(cluster, chosen, start))
+    return consumer
+
+
+def _start_positions(
+    cluster: Cluster, partitions: list[TopicPartition], start: Start
+) -> Mapping[TopicPartition, Offset]:
+    from zurau.cli.times import parse_time
+    from zurau.client.offsets import end_offsets, offsets_at_time, start_offsets
+
+    if start.from_beginning:
+        return start_offsets(cluster, partitions)
+    if start.time is not None:
+        return offsets_at_time(cluster, partitions, parse_time(start.time, "--from-time"))
+    if start.offset is not None and start.offset >= 0:
+        return dict.fromkeys(partitions, start.offset)
+    ends = end_offsets(cluster, partitions)
+    if start.offset is None:
+        return ends
+    firsts = start_offsets(cluster, partitions)
+    return {partition: max(firsts[partition], end + start.offset) for partition, end in ends.items()}
+
+
+def _group_reader(cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, group: str) -> GroupConsumer:
+    from zurau.client.fetcher import GO_TO_END, GO_TO_START
+    from zurau.client.group_consumer import GroupConsumer
+
+    if indexes is not None or start.offset is not None or start.time is not None:
+        raise typer.BadParameter(
+            "a group shares out partitions and offsets itself; to move it use `zurau group reset`"
+        )
+    cluster.retry(lambda: cluster.topic(topic))
+    return GroupConsumer(cluster, group, [topic], start=GO_TO_START if start.from_beginning else GO_TO_END)
+
+
+class Printing:
+    """Prints what a reader brings until there is a reason to stop.
+
+    A reader's position counts as done. So where records were fetched but not printed, the reader is taken back to the
+    first of them: a group then goes on exactly there.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        reader: Consumer | GroupConsumer,
+        render: Render,
+        limit: int | None,
+        until_end: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._reader = reader
+        self._render = render
+        self._left = limit
+        self._until_end = until_end
+        self._ends: dict[TopicPartition, Offset] = {}
+
+    def run(self) -> None:
+        from zurau.cli.progress import progress
+
+        self._find_ends()
+        positions = self._reader.positions
+        total = sum(max(0, end - positions.get(partition, end)) for partition, end in self._ends.items())
+        wanted = self._until_end and not sys.stdout.isatty()
+        with progress("reading", total, wanted=wanted) as advance:
+            while not self._is_finished():
+                advance(self._print(self._reader.poll(ROUND_S)))
+                self._find_ends()
+
+    def _find_ends(self) -> None:
+        """The end of every partition that we read, as it is when we first see it."""
+        from zurau.client.offsets import end_offsets
+
+        unknown = [partition for partition in self._reader.positions if partition not in self._ends]
+        if self._until_end and unknown:
+            self._ends |= end_offsets(self._cluster, unknown)
+
+    def _is_finished(self) -> bool:
+        if self._left == 0:
+            return True
+        positions = self._reader.positions
+        if not self._until_end or not positions:
+            return False
+        return all(offset >= self._ends[partition] for partition, offset in positions.items())
+
+    def _print(self, chunks: list[PartitionRecords]) -> int:
+        unprinted = {chunk.partition: chunk.records[0].offset for chunk in chunks if chunk.records}
+        count = 0
+        try:
+            for partition, records, _ in chunks:
+                end = self._ends.get(partition)
+                chosen = records if end is None else [record for record in records if record.offset < end]
+                chosen = chosen if self._left is None else chosen[: self._left]
+                sys.stdout.buffer.write(b"".join(self._render(partition, record) for record in chosen))
+                sys.stdout.buffer.flush()
+                count += len(chosen)
+                if self._left is not None:
+                    self._left -= len(chosen)
+                if len(chosen) == len(records):
+                    unprinted.pop(partition, None)
+                elif chosen:
+                    unprinted[partition] = chosen[-1].offset + 1
+        finally:
+            for partition, offset in unprinted.items():
+                self._reader.seek(partition, offset)
+        return count

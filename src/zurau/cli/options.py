@@ -1,0 +1,75 @@
+"""What the commands have in common: their options, and the way from an option to a cluster."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from zurau.client.cluster import Cluster
+
+#: How every part of the command tree is made. Without markup, rich stays out of help and errors, and both stay quick.
+SETTINGS: dict[str, Any] = {
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        envvar="ZURAU_BOOTSTRAP",
+        metavar="HOST:PORT",
+        help="A broker of the cluster, or several with commas between.",
+    ),
+]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to try.")]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")]
+
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+DEFAULT_TIMEOUT_S = 30.0
+
+
+def open_cluster(bootstrap: str, timeout_s: float) -> Cluster:
+    """Nothing is dialled yet: that happens with the first question."""
+    from zurau.client.cluster import Cluster
+
+    return Cluster(bootstrap, client_id="zurau-cli", timeout_s=timeout_s)
+
+
+def key_values(pairs: list[str], option: str) -> dict[str, str]:
+    """`name=value` words as a mapping."""
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint=option)
+        found[name] = value
+    return found
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on the terminal; where there is none, say how to go without."""
+    import sys
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        from zurau.client.errors import ClientError
+
+        raise ClientError(f"{question} Nobody is there to answer; pass --yes to go ahead")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)

@@ -1,0 +1,84 @@
+"""`zurau serve`: one flag for every setting, read off the tables in which the settings are declared.
+
+This command has a parser of its own, from the standard library: a broker has to be ready in a fraction of a second,
+and the rest of the command line takes a good part of that to import.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from zurau.node.settings import ENVIRONMENT_PREFIX, all_settings, load
+from zurau.settings import Setting
+
+EXAMPLES = """examples:
+  zurau serve                                      on 127.0.0.1:9092, data in ./zurau-data
+  zurau serve --kafka 0.0.0.0:9092 --dir /var/lib/zurau
+  zurau serve --kafka 127.0.0.1:0                  on a free port; the ready line says which
+  zurau serve --config zurau.toml                  settings from a file, by the same names
+  ZURAU_RETENTION_MS=3600000 zurau serve           or from the environment
+
+A flag wins over the environment, the environment over the file, the file over the default.
+"""
+#: What people ask for first. The rest follows in the order of its rooms.
+_TITLES = {
+    "node": "this broker",
+    "broker": "the cluster",
+    "log": "defaults for topics",
+    "groups": "consumer groups",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse, load and serve until a signal comes. Returns the exit code."""
+    flags = vars(parser().parse_args(arguments))
+    file = flags.pop("config")
+    settings = load(flags, os.environ, Path(file) if file else None)
+
+    from zurau.node.run import serve
+
+    return serve(settings)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="zurau serve",
+        description="Run a broker until it is told to stop (Ctrl-C, or SIGTERM).",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument(
+        "--config",
+        metavar="FILE",
+        default=os.environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"),
+        help="TOML file with settings.",
+    )
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for part, setting in all_settings():
+        if part not in groups:
+            groups[part] = made.add_argument_group(_TITLES.get(part, part))
+        _add_flag(groups[part], setting)
+    return made
+
+
+def _add_flag(group: argparse._ArgumentGroup, setting: Setting) -> None:
+    metavar = "|".join(setting.choices) if setting.choices else _METAVARS[setting.kind]
+    default = setting.text(setting.default) or "empty"
+    group.add_argument(
+        f"--{setting.name.replace('_', '-')}",
+        dest=setting.name,
+        metavar=metavar,
+        help=f"{setting.doc} [{default}]".replace("%", "%%"),
+    )
+
+
+_METAVARS = {int: "N", float: "X", bool: "true|false", str: "TEXT", tuple: "A,B"}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
