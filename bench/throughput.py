@@ -1,0 +1,142 @@
+"""One client writes and reads as fast as it can; who works harder, the client or the broker?
+
+    python bench/throughput.py
+
+The same client, librdkafka, in two dresses: confluent-kafka (Python calls it for every record) and kcat (C all through,
+so the hardest customer there is). CPU of the broker is set against CPU of the client in the same span, and against
+the bytes moved. Redis Streams and NATS JetStream get their own Python clients, whose cost says nothing here; what
+their servers spend on a gigabyte does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import subjects
+from measure import console, cpu_s, show
+from subjects import NATS, REDIS, SPEAK_KAFKA, ZURAU, Running
+
+BUDGET = 0.25
+LIBRARIES = {REDIS: "redis-py", NATS: "nats-py"}
+Load = Callable[[Running, str, int, int], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Span:
+    """What moving some bytes once took."""
+
+    megabytes: float
+    wall_s: float
+    client_s: float
+    broker_s: float
+
+
+def python_client(subject: Running, direction: str, count: int, size: int) -> tuple[float, float]:
+    library = LIBRARIES.get(subject.name, "confluent-kafka")
+    load = [sys.executable, str(Path(__file__).parent / "load.py"), library, direction]
+    done = subprocess.run(
+        [*load, subject.bootstrap, "bench", str(count), str(size)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        sys.exit(f"{library} {direction} against {subject.name}: {done.stderr[-2000:]}")
+    said = json.loads(done.stdout.splitlines()[-1])
+    return said["wall_s"], said["cpu_s"]
+
+
+def kcat(subject: Running, direction: str, count: int, size: int) -> tuple[float, float]:
+    common = ["kcat", "-q", "-b", subject.bootstrap, "-t", "bench", "-p", "0"]
+    with tempfile.NamedTemporaryFile(prefix="zurau-bench-", dir="/dev/shm") as lines:
+        if direction == "produce":
+            lines.write((b"x" * (size - 1) + b"y\n") * count)
+            lines.flush()
+            options = {"linger.ms": 5, "batch.size": 1_000_000, "queue.buffering.max.messages": 200_000}
+            command = [*common, "-P", *(word for pair in options.items() for word in ("-X", f"{pair[0]}={pair[1]}"))]
+            command += ["-l", lines.name]
+        else:
+            command = [*common, "-C", "-o", "beginning", "-c", str(count), "-u"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        began = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True, timeout=600)
+        wall_s = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(name: str, load: Load, count: int, size: int) -> dict[str, Span]:
+    """Write and then read `count` records on a fresh broker; a first small round warms it up."""
+    spans = {}
+    with subjects.running(name) as subject:
+        if name in SPEAK_KAFKA:
+            make_topic(subject)
+        for direction in ("produce", "consume"):
+            used = cpu_s(subject.pid)
+            wall_s, client_s = load(subject, direction, count, size)
+            settle(subject)
+            spans[direction] = Span(count * size / 1e6, wall_s, client_s, cpu_s(subject.pid) - used)
+    return spans
+
+
+def settle(subject: Running) -> None:
+    """What the broker still does for this load after the client is done belongs to it too."""
+    used = -1.0
+    while (now := cpu_s(subject.pid)) != used:
+        used = now
+        time.sleep(0.2)
+
+
+def make_topic(subject: Running) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": subject.bootstrap})
+    admin.create_topics([NewTopic("bench", 1, 1)])["bench"].result(timeout=30)
+
+
+def report(size: int, found: dict[tuple[str, str], list[dict[str, Span]]]) -> None:
+    for direction in ("produce", "consume"):
+        rows = {}
+        for (name, client), repeats in found.items():
+            spans = [spans[direction] for spans in repeats]
+            rates = [span.megabytes / span.wall_s for span in spans]
+            shares = [span.broker_s / span.client_s for span in spans]
+            costs = [span.broker_s / span.megabytes * 1000 for span in spans]
+            share = f"{median(shares):.0%}" if name in SPEAK_KAFKA else "-"
+            rows[f"{name} · {client}"] = [max(rates), median(rates), share, min(costs), median(costs)]
+        columns = ["MB/s best", "median", "broker CPU / client CPU", "broker CPU s/GB best", "median"]
+        show(f"{direction}, records of {size:,} B", columns, rows)
+        ours = [spans[direction] for (name, client), all_ in found.items() if name == ZURAU for spans in all_]
+        worst = max(span.broker_s / span.client_s for span in ours)
+        console.print(f"worst share of zurau in this table: {worst:.0%} of the client's CPU (budget: {BUDGET:.0%})\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="30 MB once instead of 300 MB three times, only Zurau")
+    parser.add_argument("--megabytes", type=int)
+    quick = parser.parse_args().quick
+    megabytes = parser.parse_args().megabytes or (30 if quick else 300)
+    names = subjects.available((*SPEAK_KAFKA[:2],) if quick else (*SPEAK_KAFKA, REDIS, NATS))
+    for size in (100, 1000):
+        count = megabytes * 1_000_000 // size
+        found: dict[tuple[str, str], list[dict[str, Span]]] = defaultdict(list)
+        for _ in range(1 if quick else 3):
+            for name in names:
+                found[name, LIBRARIES.get(name, "confluent-kafka")].append(measure(name, python_client, count, size))
+                if name in SPEAK_KAFKA and shutil.which("kcat"):
+                    found[name, "kcat"].append(measure(name, kcat, count, size))
+        report(size, found)
+
+
+if __name__ == "__main__":
+    main()
