@@ -11,7 +11,13 @@ from zurau.ids import TopicId, TopicPartition, id_text
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
-from zurau.partition.opening import producers_snapshot, read_topic_id, restore_producers, write_topic_id
+from zurau.partition.opening import (
+    holds_partition,
+    producers_snapshot,
+    read_topic_id,
+    restore_producers,
+    write_topic_id,
+)
 from zurau.partition.partition import Partition
 from zurau.ports import World
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -94,7 +100,11 @@ class Placement:
         for directory in self._world.disk.list_directory(""):
             if directory.endswith(DELETED):
                 self._remove(directory)
-            elif directory not in known and not directory.endswith(STRAY):
+            elif (
+                directory not in known
+                and not directory.endswith(STRAY)
+                and holds_partition(self._world.disk, directory)
+            ):
                 topic_id = read_topic_id(self._world.disk, directory)
                 if topic_id in deleted:
                     self._delete(directory, topic_id)

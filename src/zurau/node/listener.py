@@ -70,7 +70,7 @@ class Listener:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         local = transport.get_extra_info("sockname")
         peer = transport.get_extra_info("peername")
-        return Caller(host=f"/{peer[0]}", dialled=self._advertise or Endpoint(local[0], local[1]))
+        return Caller(host=peer[0], dialled=self._advertise or Endpoint(local[0], local[1]))
 
     def forget(self, connection: Connection) -> None:
         self._connections.pop(connection, None)

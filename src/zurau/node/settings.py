@@ -70,13 +70,24 @@ def load(
     given: dict[str, Any] = {}
     if file is not None:
         given |= _from_file(file)
-    known = {declared.name for _, declared in all_settings()}
-    for variable, text in (environment or {}).items():
-        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if variable.startswith(ENVIRONMENT_PREFIX) and name in known:
-            given[name] = text
+    given |= _from_environment(environment or {})
     given |= {name: value for name, value in (flags or {}).items() if value is not None}
     return _apply(given)
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables of ours that name a setting. Others are not all mistakes (`ZURAU_BOOTSTRAP` is the clients')."""
+    known = {declared.name for _, declared in all_settings()}
+    given = {}
+    for variable, text in environment.items():
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        if name in known:
+            given[name] = text
+        elif hint := did_you_mean(name, known):
+            raise SettingsError(f"there is no setting for the environment variable {variable}{hint}")
+    return given
 
 
 def _from_file(file: Path) -> dict[str, Any]:

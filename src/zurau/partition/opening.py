@@ -19,6 +19,11 @@ TOPIC_ID_FILE = "partition.metadata"
 PRODUCERS_FILE = "producers.json"
 
 
+def holds_partition(disk: Disk, directory: str) -> bool:
+    """Whether this is a partition's directory, and not something else that lies there."""
+    return disk.exists(f"{directory}/{TOPIC_ID_FILE}")
+
+
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
     """The id of the topic whose data this is; None when the directory is new or the file was lost in a crash."""
     content = disk.read_file(f"{directory}/{TOPIC_ID_FILE}")

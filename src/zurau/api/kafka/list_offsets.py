@@ -5,7 +5,7 @@ from __future__ import annotations
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch
 from zurau.errors import Refused
-from zurau.ids import Offset
+from zurau.ids import Epoch, Offset
 from zurau.partition.partition import Partition
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.list_offsets import (
@@ -50,8 +50,14 @@ async def _answer(
         error_code=ErrorCode.NONE,
         timestamp=timestamp,
         offset=offset,
-        leader_epoch=-1 if offset < 0 else partition.log.epochs.epoch_of(offset, default=partition.leader_epoch),
+        leader_epoch=_epoch_at(partition, offset),
     )
+
+
+def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
+    if offset < 0:
+        return -1
+    return partition.leader_epoch if offset >= partition.log.end_offset else partition.log.epochs.epoch_of(offset)
 
 
 async def _find(partition: Partition, timestamp: int, committed_only: bool, call: Call) -> tuple[Offset, int]:
