@@ -100,30 +100,13 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`. Does not judge its magic or checksum, nor whether the whole batch is there."""
     try:
-        # Named one by one, not with a star: this runs for every batch that goes in or out.
-        (
-            base,
-            length,
-            epoch,
-            magic,
-            crc,
-            attributes,
-            delta,
-            first_ms,
-            max_ms,
-            producer,
-            generation,
-            sequence,
-            count,
-        ) = HEADER.unpack_from(buffer, position)
+        fields = HEADER.unpack_from(buffer, position)
     except struct.error:
         raise CorruptData(f"a batch header takes {HEADER_BYTES} bytes; {len(buffer) - position} are left") from None
-    length += LENGTH_PREFIX_BYTES
+    length = fields[1] + LENGTH_PREFIX_BYTES
     if length < HEADER_BYTES:
         raise CorruptData(f"a batch claims to be {length} bytes long, which is less than its header")
-    return BatchHeader(
-        base, length, epoch, magic, crc, attributes, delta, first_ms, max_ms, producer, generation, sequence, count
-    )
+    return BatchHeader(fields[0], length, *fields[2:])
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:

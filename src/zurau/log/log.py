@@ -1,0 +1,391 @@
+"""A partition's batches on disk: append at the end, read anywhere, forget at the front.
+
+The loop owns a log: it appends, rolls, truncates and expires. Workers may read it meanwhile. Work that blocks is
+handed out and concluded:
+
+    on the loop                        in a worker    back on the loop
+    work = log.begin_flush()           work()         log.flush_done()
+    work = log.take_removals()         work()
+    job = log.plan_compaction(...)     job.run()      log.finish_compaction(job)
+
+A flush that failed is final: the kernel may have thrown away what it could not write and would report success the
+next time. The log then refuses to be written to until it is opened anew; reads go on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.ids import Offset
+from zurau.log import checkpoint as checkpoint_file
+from zurau.log import epochs as epoch_file
+from zurau.log import timestamps
+from zurau.log.checkpoint import Checkpoint, parse_checkpoint
+from zurau.log.recovery import DELETED_SUFFIX, Recovery, reopen_segment
+from zurau.log.retention import count_expired, is_older
+from zurau.log.segment import SUFFIXES, Segment, SegmentEnd
+from zurau.log.settings import LogSettings
+from zurau.log.timestamps import OffsetAndTimestamp
+from zurau.ports import Buffer, Disk
+from zurau.records.batch import BatchHeader
+from zurau.settings import KIB
+
+#: Index entries kept in memory for the segment that is written to; more are written out at the next flush.
+INDEX_MEMORY_BYTES = 64 * KIB
+
+
+@dataclass(slots=True)
+class _Flush:
+    """A flush under way: what will be safe when it is done."""
+
+    end_offset: Offset
+    #: Each with how many entries of its two indexes point into what is being flushed.
+    segments: list[tuple[Segment, int, int]]
+    epoch_changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatistics:
+    """What a log can say of itself without reading."""
+
+    start_offset: Offset
+    end_offset: Offset
+    flushed_offset: Offset
+    size_bytes: int
+    segment_count: int
+
+
+class Log:
+    """See the module. Make one with `Log.open`."""
+
+    __slots__ = (
+        "_active", "_directory_changed", "_disk", "_epoch_changes_saved", "_fault", "_flushes", "_known_since_ms",
+        "_removals", "_saved", "_segments", "_unflushed", "compacted_offset", "directory", "end_offset", "epochs",
+        "flushed_offset", "settings", "start_offset",
+    )  # fmt: skip
+
+    def __init__(
+        self, disk: Disk, directory: str, settings: LogSettings, recovery: Recovery, saved: Checkpoint, now_ms: int
+    ) -> None:
+        self._disk = disk
+        self.directory = directory
+        self.settings = settings
+        #: Never changed in place: a worker that reads holds on to the list it began with.
+        self._segments = recovery.segments
+        self._active = self._segments[-1]
+        self._known_since_ms = now_ms
+        self.start_offset: Offset = max(saved.start_offset, self._segments[0].base_offset)
+        self.end_offset: Offset = max(self._active.end.offset, self.start_offset)
+        self.flushed_offset: Offset = self.end_offset
+        self.compacted_offset: Offset = max(saved.compacted_offset, self.start_offset)
+        self.epochs = recovery.epochs
+        self._saved = saved
+        self._epoch_changes_saved = 0
+        self._directory_changed = True
+        #: Segments that were rolled and not flushed yet.
+        self._unflushed: list[Segment] = []
+        self._flushes: deque[_Flush] = deque()
+        self._removals = recovery.leftovers
+        self._fault: DiskFault | None = None
+
+    @classmethod
+    def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
+        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
+        content = disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}")
+        saved = parse_checkpoint(content) if content is not None else Checkpoint()
+        disk.make_directory(directory)
+        recovery = Recovery(disk, directory, settings, saved.start_offset)
+        recovery.run(clean=clean)
+        return cls(disk, directory, settings, recovery, saved, now_ms)
+
+    # What is known of it
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def statistics(self) -> LogStatistics:
+        return LogStatistics(
+            self.start_offset, self.end_offset, self.flushed_offset, self.size_bytes, len(self._segments)
+        )
+
+    # Writing
+
+    def append(self, batch: Buffer, header: BatchHeader) -> None:
+        """Write one stamped batch. Raises `DiskFault` with nothing changed."""
+        if self._fault is not None:
+            raise DiskFault(f"{self.directory} takes no more writes: {self._fault}")
+        assert header.base_offset >= self.end_offset, f"{header.base_offset} is before the end, {self.end_offset}"
+        settings = self.settings
+        segment = self._active
+        if not segment.has_room_for(header, settings.segment_bytes, settings.segment_index_bytes) or (
+            segment.spans(header.max_timestamp) > settings.segment_ms
+        ):
+            segment = self._roll(header.base_offset)
+        if segment.end.position == 0:
+            self._directory_changed = True
+        segment.append(batch, header, settings.index_interval_bytes)
+        if header.leader_epoch > self.epochs.last_epoch:
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+        self.end_offset = header.next_offset
+
+    def _roll(self, base_offset: Offset) -> Segment:
+        """Begin a new segment. The old one is flushed by the next flush."""
+        old = self._active
+        new = self._new_segment(base_offset)
+        if old.size:
+            old.index_time()
+            self._unflushed.append(old)
+            self._segments = [*self._segments, new]
+        else:
+            self._put_away([old])
+            self._segments = [*self._segments[:-1], new]
+        self._active = new
+        return new
+
+    # Reading
+
+    def read(self, offset: Offset, max_bytes: int, upto_offset: Offset, *, may_block: bool = False) -> bytes:
+        """Whole batches from the one that holds `offset`, below `upto_offset`; the first one however large it is.
+
+        Raises `OffsetOutOfRange`, or `WouldBlock` if the bytes are not in memory and `may_block` is False. May be
+        called from a worker.
+        """
+        while True:
+            if not self.start_offset <= offset <= self.end_offset:
+                raise OffsetOutOfRange(
+                    f"{self.directory} holds {self.start_offset} to {self.end_offset}, not {offset}"
+                )
+            if offset >= min(upto_offset, self.end_offset):
+                return b""
+            segments = self._segments
+            number = bisect_right(segments, offset, key=_base_offset) - 1
+            segment = segments[max(0, number)]
+            try:
+                data = segment.read(offset, max_bytes, upto_offset, may_block=may_block)
+            except DiskFault:
+                if segment.is_retired:
+                    continue
+                raise
+            if segment.is_retired:
+                continue
+            if data or segment is segments[-1]:
+                return data
+            offset = segments[number + 1].base_offset
+
+    def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
+        """The header of every batch from the one that holds `from_offset` on. Blocks."""
+        for segment in self._segments:
+            if segment.end.offset > from_offset:
+                for _, header in segment.headers(segment.find(from_offset)):
+                    yield header
+
+    def find_by_timestamp(self, timestamp_ms: int, upto_offset: Offset) -> OffsetAndTimestamp | None:
+        """The first record as late as `timestamp_ms` or later. Blocks."""
+        return timestamps.find_by_timestamp(self._segments, timestamp_ms, self.start_offset, upto_offset)
+
+    def find_max_timestamp(self, upto_offset: Offset) -> OffsetAndTimestamp | None:
+        """The record with the largest timestamp. Blocks."""
+        return timestamps.find_max_timestamp(self._segments, self.start_offset, upto_offset)
+
+    # Flushing
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether a flush is due even where appends do not wait for one: for old segments, epochs and indexes."""
+        return (
+            bool(self._unflushed)
+            or self.epochs.change_count != self._epoch_changes_saved
+            or self._active.index_memory_bytes > INDEX_MEMORY_BYTES
+        )
+
+    def begin_flush(self) -> Callable[[], None] | None:
+        """Blocking work that makes everything appended so far safe, or None. Then call `flush_done`."""
+        promised = self._flushes[-1].end_offset if self._flushes else self.flushed_offset
+        if self._fault is not None or (promised >= self.end_offset and not self.needs_flush):
+            return None
+        segments = [*self._unflushed, self._active]
+        changes = self.epochs.change_count
+        epochs = self.epochs.content() if changes != self._epoch_changes_saved else None
+        directory_changed, self._directory_changed = self._directory_changed, False
+        self._unflushed = []
+        counted = [(segment, len(segment.offset_index), len(segment.time_index)) for segment in segments]
+        self._flushes.append(_Flush(self.end_offset, counted, changes))
+
+        def work() -> None:
+            try:
+                for segment in segments:
+                    segment.flush()
+                if directory_changed:
+                    self._flush_directories()
+                if epochs is not None:
+                    self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", epochs)
+            except DiskFault as fault:
+                self._fault = fault
+                raise
+
+        return work
+
+    def flush_done(self) -> None:
+        """The work of the oldest flush is done: what was appended before it began is safe."""
+        flush = self._flushes.popleft()
+        self.flushed_offset = max(self.flushed_offset, flush.end_offset)
+        self._epoch_changes_saved = max(self._epoch_changes_saved, flush.epoch_changes)
+        for segment, offset_count, time_count in flush.segments:
+            if segment.is_retired:
+                continue
+            if segment is not self._active or segment.index_memory_bytes > INDEX_MEMORY_BYTES:
+                segment.write_indexes(offset_count, time_count)
+
+    def _flush_directories(self) -> None:
+        self._disk.flush_directory(self.directory)
+        self._disk.flush_directory(self.directory.rpartition("/")[0])
+
+    def _flush_now(self) -> None:
+        """Everything, here and now. Blocks."""
+        work = self.begin_flush()
+        if work is not None:
+            work()
+            self.flush_done()
+
+    # Forgetting
+
+    def truncate_to(self, offset: Offset) -> None:
+        """Forget `offset` and everything after it, for good when this returns. Blocks; rare."""
+        if offset >= self.end_offset:
+            return
+        if offset <= self.start_offset:
+            self.restart_at(offset)
+            return
+        number = bisect_right(self._segments, offset, key=_base_offset) - 1
+        kept, cut, later = self._segments[:number], self._segments[number], self._segments[number + 1 :]
+        cut.retire()
+        cut.cut_files(offset)
+        cut.close()
+        self._active = reopen_segment(self._disk, self.directory, cut.base_offset, self.settings)
+        self._segments = [*kept, self._active]
+        self._put_away(later)
+        self._unflushed = [segment for segment in self._unflushed if segment in kept]
+        self._disk.flush_directory(self.directory)
+        self._end_at(self._active.end.offset)
+
+    def restart_at(self, offset: Offset) -> None:
+        """Forget everything and go on at `offset`, for good when this returns. Blocks; rare."""
+        self.start_offset = self.compacted_offset = offset
+        self._save()
+        old, self._segments = self._segments, [self._new_segment(offset)]
+        self._active = self._segments[0]
+        self._unflushed = []
+        self._put_away(old)
+        self._disk.flush_directory(self.directory)
+        self._end_at(offset)
+
+    def _end_at(self, offset: Offset) -> None:
+        self.end_offset = offset
+        self.flushed_offset = min(self.flushed_offset, offset)
+        for flush in self._flushes:
+            flush.end_offset = min(flush.end_offset, offset)
+        self.epochs.cut_end(offset)
+
+    def advance_start(self, offset: Offset) -> None:
+        """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
+        assert offset <= self.end_offset
+        if offset > self.start_offset:
+            self.start_offset = offset
+            self.epochs.cut_start(offset)
+            self._save()
+
+    def expire(self, now_ms: int, upto_offset: Offset) -> int:
+        """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
+        self._roll_if_expired(now_ms)
+        count = count_expired(
+            self._segments,
+            self.settings,
+            now_ms=now_ms,
+            known_since_ms=self._known_since_ms,
+            start_offset=self.start_offset,
+            upto_offset=upto_offset,
+        )
+        if count:
+            self._remove_oldest(count)
+        return count
+
+    def _roll_if_expired(self, now_ms: int) -> None:
+        active = self._active
+        expires = "delete" in self.settings.cleanup_policy and active.size > 0 and self._fault is None
+        if expires and is_older(
+            active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms
+        ):
+            self._roll(self.end_offset)
+
+    def _remove_oldest(self, count: int) -> None:
+        removed, kept = self._segments[:count], self._segments[count:]
+        self.start_offset = max(self.start_offset, kept[0].base_offset)
+        self.epochs.cut_start(self.start_offset)
+        if self._directory_changed or self._unflushed or not self._active.size:
+            # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
+            # directory, and the log would begin at offset 0 again.
+            self._save()
+            self.flushed_offset = max(self.flushed_offset, self.start_offset)
+        self._segments = kept
+        self._unflushed = [segment for segment in self._unflushed if segment not in removed]
+        self._put_away(removed)
+
+    def _put_away(self, segments: list[Segment]) -> None:
+        """Take the files of segments that are no longer in the log out of the way; a worker removes them."""
+        for segment in segments:
+            segment.retire()
+            segment.close()
+            for path in map(segment.stem.__add__, SUFFIXES):
+                if self._disk.exists(path):
+                    self._disk.rename(path, path + DELETED_SUFFIX)
+                    self._removals.append(path + DELETED_SUFFIX)
+
+    def take_removals(self) -> Callable[[], None] | None:
+        """Blocking work that removes the files nobody needs any more, or None."""
+        paths, self._removals = self._removals, []
+        if not paths:
+            return None
+
+        def work() -> None:
+            for path in paths:
+                self._disk.remove(path)
+
+        return work
+
+    # The end
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close the files; if `clean`, make all safe first, so that it can be opened without a check. Blocks."""
+        if clean and self._fault is None:
+            self._flush_now()
+            for segment in self._segments:
+                segment.index_time()
+                segment.write_indexes(len(segment.offset_index), len(segment.time_index))
+            if Checkpoint(self.start_offset, self.compacted_offset) != self._saved:
+                self._save()
+        for segment in self._segments:
+            segment.close()
+
+    def delete(self) -> None:
+        """Remove the whole directory. Blocks."""
+        for segment in self._segments:
+            segment.retire()
+            segment.close()
+        self._disk.remove_tree(self.directory)
+
+    def _new_segment(self, base_offset: Offset) -> Segment:
+        return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
+
+    def _save(self) -> None:
+        self._saved = Checkpoint(self.start_offset, self.compacted_offset)
+        self._disk.replace_file(f"{self.directory}/{checkpoint_file.FILE_NAME}", self._saved.content())
+
+
+def _base_offset(segment: Segment) -> Offset:
+    return segment.base_offset

@@ -1,0 +1,295 @@
+"""A stretch of the log in one file, with its two indexes.
+
+Batches follow each other without a gap. To find an offset: the nearest index entry before it, then from header to
+header. Where a read ended is remembered, because the next one mostly goes on there.
+
+One thread (the loop) appends; others may read meanwhile. They take `end` once and look no further, so they never see
+half of an append. When a segment is replaced or removed it is *retired* before its files change: a reader that finds
+its segment retired afterwards throws away what it read and asks again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from zurau.errors import CorruptData, DiskFault
+from zurau.ids import Offset
+from zurau.log.index import OFFSET_SUFFIX, TIME_SUFFIX, OffsetIndex, TimeIndex
+from zurau.ports import Buffer, Disk, File
+from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, BatchHeader, parse_header
+from zurau.settings import INT32_MAX, KIB
+
+LOG_SUFFIX = ".log"
+SUFFIXES = (LOG_SUFFIX, OFFSET_SUFFIX, TIME_SUFFIX)
+NO_TIMESTAMP = -1
+#: Read at once when going from header to header: a few small batches, or one header and the start of its batch.
+WALK_BYTES = 8 * KIB
+_REMEMBERED_READS = 32
+#: base offset, length, (epoch, magic, crc, attributes), last offset delta
+_PLACE = struct.Struct(">qi11xi")
+
+
+class SegmentEnd(NamedTuple):
+    """Where the next batch goes."""
+
+    offset: Offset
+    position: int
+
+
+class Place(NamedTuple):
+    """A batch in a segment: its offsets, and where its bytes begin and end."""
+
+    base_offset: Offset
+    last_offset: Offset
+    start: int
+    stop: int
+
+
+def segment_name(base_offset: Offset) -> str:
+    """The name that a segment's files have in common."""
+    return f"{base_offset:020}"
+
+
+class Segment:
+    """The batches from `base_offset` up to the next segment's."""
+
+    __slots__ = (
+        "_disk", "_file", "_reads_ended", "_unindexed_bytes", "base_offset", "end", "first_timestamp", "is_retired",
+        "max_timestamp", "max_timestamp_offset", "offset_index", "stem", "time_index",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        end: SegmentEnd,
+        *,
+        base_offset: Offset,
+        offset_index_bytes: int = 0,
+        time_index_bytes: int = 0,
+    ) -> None:
+        self._disk = disk
+        self.base_offset = base_offset
+        self.stem = f"{directory}/{segment_name(base_offset)}"
+        self.offset_index = OffsetIndex(disk, self.stem, offset_index_bytes)
+        self.time_index = TimeIndex(disk, self.stem, time_index_bytes)
+        #: Replaced as a whole, after the bytes are written. In a segment that is no longer written to, the offset is
+        #: the next segment's first: an upper bound, since compaction may have dropped the last batches.
+        self.end = end
+        self.is_retired = False
+        #: Of the first batch, or None while there is none or nobody looked.
+        self.first_timestamp: int | None = None
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        self._file: File | None = None
+        self._unindexed_bytes = 0
+        self._reads_ended: dict[Offset, int] = {}
+
+    @property
+    def path(self) -> str:
+        return self.stem + LOG_SUFFIX
+
+    @property
+    def size(self) -> int:
+        return self.end.position
+
+    @property
+    def file(self) -> File:
+        """The log file; made when first written to."""
+        if self._file is None:
+            self._file = self._disk.open(self.path, create=self.size == 0)
+        return self._file
+
+    # Writing
+
+    def append(self, batch: Buffer, header: BatchHeader, index_interval_bytes: int) -> None:
+        """Write one batch. Raises `DiskFault` with nothing changed."""
+        position = self.end.position
+        self.file.append((batch,))
+        self.note(header, position, index_interval_bytes)
+
+    def note(self, header: BatchHeader, position: int, index_interval_bytes: int) -> None:
+        """Take account of a batch that the file holds at `position`, the end so far."""
+        if position == 0:
+            self.first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.max_timestamp_offset = header.last_offset
+        if self._unindexed_bytes > index_interval_bytes:
+            self.offset_index.append(header.last_offset - self.base_offset, position)
+            self.index_time()
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += header.length
+        self.end = SegmentEnd(header.next_offset, position + header.length)
+
+    def begin_at_index(self) -> None:
+        """Forget what is after the last index entry; whoever calls this notes it anew."""
+        self.load_timestamp()
+        self._unindexed_bytes = 0
+        self.end = SegmentEnd(self.base_offset, self.indexed_bytes)
+
+    @property
+    def indexed_bytes(self) -> int:
+        """The position that the last index entry points at."""
+        last = self.offset_index.last()
+        return last[1] if last else 0
+
+    def load_timestamp(self) -> None:
+        """The largest timestamp, as the time index knows it."""
+        last = self.time_index.last()
+        if last is not None:
+            self.max_timestamp, self.max_timestamp_offset = last[0], self.base_offset + last[1]
+
+    def index_time(self) -> None:
+        """Note the largest timestamp, if it is larger than when this was last done."""
+        last = self.time_index.last()
+        if self.max_timestamp > (last[0] if last else NO_TIMESTAMP):
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def has_room_for(self, header: BatchHeader, segment_bytes: int, index_bytes: int) -> bool:
+        """Whether a batch can go here, by size; an empty segment takes any batch whose offset it can express."""
+        if header.last_offset - self.base_offset > INT32_MAX:
+            return False
+        if self.end.position == 0:
+            return True
+        return self.end.position + header.length <= segment_bytes and (len(self.offset_index) + 1) * 8 <= index_bytes
+
+    def spans(self, timestamp: int) -> int:
+        """How much later than the first batch `timestamp` is; 0 if one of them has none."""
+        if self.first_timestamp is None:
+            if not self.size:
+                return 0
+            self.first_timestamp = parse_header(self.file.read(0, HEADER_BYTES)).max_timestamp
+        return timestamp - self.first_timestamp if self.first_timestamp > NO_TIMESTAMP < timestamp else 0
+
+    # Reading
+
+    def read(self, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool) -> bytes:
+        """Whole batches from the one that holds `offset`, or the first after it; at least one if there is any."""
+        end = self.end
+        start = self.find(offset, may_block=may_block)
+        if start >= end.position:
+            return b""
+        if end.offset <= upto and end.position - start <= max_bytes:
+            stop, next_offset = end.position, end.offset
+        else:
+            stop, next_offset = self._cut(start, max_bytes, upto, may_block=may_block)
+        if stop == start:
+            return b""
+        data = self.file.read(start, stop - start, may_block=may_block)
+        if len(data) < stop - start and not self.is_retired:
+            raise CorruptData(f"{self.path} ends at {start + len(data)} instead of {stop}; restore it from a replica")
+        self._remember(next_offset, stop)
+        return data
+
+    def find(self, offset: Offset, *, may_block: bool = True) -> int:
+        """The position of the batch that holds `offset`, or of the first after it, or the end."""
+        remembered = self._reads_ended.get(offset)
+        if remembered is not None:
+            return remembered
+        if offset <= self.base_offset:
+            return 0
+        near = self.offset_index.position_before(offset - self.base_offset, may_block=may_block)
+        for place in self.places(near, may_block=may_block):
+            if place.last_offset >= offset:
+                return place.start
+        return self.end.position
+
+    def _cut(self, start: int, max_bytes: int, upto: Offset, *, may_block: bool) -> tuple[int, Offset]:
+        """Where a read from `start` has to stop, and which offset comes then."""
+        limit = start + max_bytes
+        near = self.offset_index.position_at_most(limit, may_block=may_block)
+        if upto < self.end.offset:
+            near = min(near, self.offset_index.position_before(upto - self.base_offset, may_block=may_block))
+        stop, next_offset = max(start, near), upto
+        for place in self.places(stop, may_block=may_block):
+            if place.last_offset >= upto or (place.stop > limit and stop > start):
+                return stop, place.base_offset
+            stop, next_offset = place.stop, place.last_offset + 1
+        return stop, next_offset
+
+    def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:
+        """From header to header, beginning at `position`, which must be the start of a batch."""
+        for start, window, at in self._headers(position, self.end.position, may_block=may_block):
+            base_offset, length, delta = _PLACE.unpack_from(window, at)
+            yield Place(base_offset, base_offset + delta, start, start + LENGTH_PREFIX_BYTES + length)
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """As `places`, with all that a header says. Blocks."""
+        for start, window, at in self._headers(position, self.end.position, may_block=True):
+            yield start, parse_header(window, at)
+
+    def _headers(self, position: int, size: int, *, may_block: bool) -> Iterator[tuple[int, bytes, int]]:
+        """Each header's position in the file, some bytes that hold it, and where in them."""
+        window, window_start = b"", position
+        while position < size:
+            at = position - window_start
+            if at + HEADER_BYTES > len(window):
+                window = self.file.read(position, min(WALK_BYTES, size - position), may_block=may_block)
+                window_start, at = position, 0
+            length = LENGTH_PREFIX_BYTES + int.from_bytes(window[at + 8 : at + 12], signed=True)
+            if at + HEADER_BYTES > len(window) or not HEADER_BYTES <= length <= size - position:
+                raise CorruptData(f"{self.path} has no batch at {position}; restore it from a replica")
+            yield position, window, at
+            position += length
+
+    def batch(self, place: Place) -> bytes:
+        """The bytes of one batch. Blocks."""
+        return self.file.read(place.start, place.stop - place.start)
+
+    def _remember(self, offset: Offset, position: int) -> None:
+        if len(self._reads_ended) >= _REMEMBERED_READS:
+            self._reads_ended = {}
+        self._reads_ended[offset] = position
+
+    # Its files
+
+    def flush(self) -> None:
+        """Blocks until the log file is safe. The indexes are made again if they are lost."""
+        if self._file is not None:
+            try:
+                self._file.flush()
+            except DiskFault:
+                if not self.is_retired:  # or else it was closed meanwhile, and nobody needs it
+                    raise
+
+    def cut_files(self, offset: Offset) -> None:
+        """Shorten the log file to what is before `offset`, and before that its indexes. Blocks until that is safe."""
+        position = self.find(offset)
+        self.offset_index.truncate(self.offset_index.count_below(position, field=1))
+        self.time_index.truncate(self.time_index.count_below(offset - self.base_offset, field=1))
+        if self.size:
+            self.file.truncate(position)
+            self.file.flush()
+
+    def write_indexes(self, offset_count: int, time_count: int) -> None:
+        """Write the first entries out, those that point into flushed data. What cannot be written waits in memory."""
+        with suppress(DiskFault):
+            self.offset_index.write_out(offset_count)
+            self.time_index.write_out(time_count)
+
+    @property
+    def index_memory_bytes(self) -> int:
+        return self.offset_index.memory_bytes + self.time_index.memory_bytes
+
+    @property
+    def has_stored_index(self) -> bool:
+        return self.offset_index.stored_count > 0 or self.time_index.stored_count > 0
+
+    def drop_indexes(self) -> None:
+        self.offset_index.truncate(0)
+        self.time_index.truncate(0)
+
+    def retire(self) -> None:
+        """This segment's files are about to change or go."""
+        self.is_retired = True
+
+    def close(self) -> None:
+        self.offset_index.close()
+        self.time_index.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
