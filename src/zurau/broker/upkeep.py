@@ -9,16 +9,19 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from zurau.broker.broker import Broker
 from zurau.errors import DiskFault
 from zurau.ids import TopicPartition
-from zurau.log.compaction import CompactionJob
 from zurau.partition.opening import producers_snapshot
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import Timer
 from zurau.settings import MIB
+
+if TYPE_CHECKING:
+    from zurau.log.compaction import CompactionJob
 
 log = logging.getLogger("zurau.upkeep")
 
