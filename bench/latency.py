@@ -65,7 +65,7 @@ def echo(frame: bytes) -> Iterator[Callable[[], None]]:
 
 def measure_in_turns(calls: dict[str, Callable[[], None]], rounds: int, per_round: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in calls.items():
+    for call in calls.values():
         for _ in range(per_round):
             call()
     for _ in range(rounds):

@@ -41,7 +41,6 @@ def kafka_produce(bootstrap: str, topic: str, count: int, size: int) -> None:
         }
     )
     payload = b"x" * size
-    failed = []
     producer.list_topics(topic, timeout=30)
     with timed():
         for _ in range(count):
@@ -51,13 +50,12 @@ def kafka_produce(bootstrap: str, topic: str, count: int, size: int) -> None:
                     break
                 except BufferError:
                     producer.poll(0.01)
-        if producer.flush(120):
-            failed.append("not everything was delivered")
-    if failed:
-        sys.exit(failed[0])
+        left = producer.flush(120)
+    if left:
+        sys.exit(f"{left} records were not delivered")
 
 
-def kafka_consume(bootstrap: str, topic: str, count: int, size: int) -> None:
+def kafka_consume(bootstrap: str, topic: str, count: int, _size: int) -> None:
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
@@ -95,7 +93,7 @@ def redis_produce(bootstrap: str, topic: str, count: int, size: int) -> None:
     client.close()
 
 
-def redis_consume(bootstrap: str, topic: str, count: int, size: int) -> None:
+def redis_consume(bootstrap: str, topic: str, count: int, _size: int) -> None:
     import redis
 
     client = redis.Redis(port=int(bootstrap.rpartition(":")[2]))
@@ -122,7 +120,7 @@ async def _nats_produce(bootstrap: str, topic: str, count: int, size: int) -> No
     await connection.close()
 
 
-async def _nats_consume(bootstrap: str, topic: str, count: int, size: int) -> None:
+async def _nats_consume(bootstrap: str, topic: str, count: int, _size: int) -> None:
     import nats
 
     connection = await nats.connect(f"nats://{bootstrap}")

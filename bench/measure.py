@@ -78,4 +78,4 @@ def show(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[object]
 
 
 def ratio(first: float, second: float) -> str:
-    return f"{first / second:.2f}×" if second else "-"
+    return f"{first / second:.2f}x" if second else "-"

@@ -1,7 +1,7 @@
 """Bare sockets that append one record and wait for its acknowledgement: no client library stands in between.
 
-Each has `append()`, which returns when the record was acknowledged. They are made for one payload, so that the request
-is encoded once and what is measured is the broker.
+Each has `append()`, which returns when the record was acknowledged. They are made for one payload, so that the
+request is encoded once and what is measured is the broker.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class RawNats:
             line = self._lines.readline()
             if line.startswith(b"PING"):
                 self._socket.sendall(b"PONG\r\n")
-            elif line.startswith(b"MSG") or line.startswith(b"HMSG"):
+            elif line.startswith((b"MSG", b"HMSG")):
                 return self._lines.read(int(line.split()[-1]) + 2)
             elif not line or line.startswith(b"-ERR"):
                 raise RuntimeError(line.decode())

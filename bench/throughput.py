@@ -2,9 +2,9 @@
 
     python bench/throughput.py
 
-The same client, librdkafka, in two dresses: confluent-kafka (Python calls it for every record) and kcat (C all through,
-so the hardest customer there is). CPU of the broker is set against CPU of the client in the same span, and against
-the bytes moved. Redis Streams and NATS JetStream get their own Python clients, whose cost says nothing here; what
+The same client, librdkafka, in two dresses: confluent-kafka (Python calls it for every record) and kcat (C all
+through, so the hardest customer there is). CPU of the broker is set against CPU of the client in the same span, and
+against the bytes moved. Redis Streams and NATS JetStream get their own Python clients, whose cost says nothing here; what
 their servers spend on a gigabyte does.
 """
 
@@ -30,7 +30,8 @@ from subjects import NATS, REDIS, SPEAK_KAFKA, ZURAU, Running
 
 BUDGET = 0.25
 LIBRARIES = {REDIS: "redis-py", NATS: "nats-py"}
-Load = Callable[[Running, str, int, int], tuple[float, float]]
+Load = Callable[[Running, str, str, int, int], tuple[float, float]]
+WARM_UP_BYTES = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class Span:
     broker_s: float
 
 
-def python_client(subject: Running, direction: str, count: int, size: int) -> tuple[float, float]:
+def python_client(subject: Running, topic: str, direction: str, count: int, size: int) -> tuple[float, float]:
     library = LIBRARIES.get(subject.name, "confluent-kafka")
     load = [sys.executable, str(Path(__file__).parent / "load.py"), library, direction]
     done = subprocess.run(
-        [*load, subject.bootstrap, "bench", str(count), str(size)], capture_output=True, text=True, check=False
+        [*load, subject.bootstrap, topic, str(count), str(size)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         sys.exit(f"{library} {direction} against {subject.name}: {done.stderr[-2000:]}")
@@ -55,8 +56,8 @@ def python_client(subject: Running, direction: str, count: int, size: int) -> tu
     return said["wall_s"], said["cpu_s"]
 
 
-def kcat(subject: Running, direction: str, count: int, size: int) -> tuple[float, float]:
-    common = ["kcat", "-q", "-b", subject.bootstrap, "-t", "bench", "-p", "0"]
+def kcat(subject: Running, topic: str, direction: str, count: int, size: int) -> tuple[float, float]:
+    common = ["kcat", "-q", "-b", subject.bootstrap, "-t", topic, "-p", "0"]
     with tempfile.NamedTemporaryFile(prefix="zurau-bench-", dir="/dev/shm") as lines:
         if direction == "produce":
             lines.write((b"x" * (size - 1) + b"y\n") * count)
@@ -75,14 +76,16 @@ def kcat(subject: Running, direction: str, count: int, size: int) -> tuple[float
 
 
 def measure(name: str, load: Load, count: int, size: int) -> dict[str, Span]:
-    """Write and then read `count` records on a fresh broker; a first small round warms it up."""
+    """Write and then read `count` records on a fresh broker that a small round has warmed up."""
     spans = {}
     with subjects.running(name) as subject:
         if name in SPEAK_KAFKA:
-            make_topic(subject)
+            make_topics(subject, "warm-up", "bench")
+        for direction in ("produce", "consume"):
+            load(subject, "warm-up", direction, WARM_UP_BYTES // size, size)
         for direction in ("produce", "consume"):
             used = cpu_s(subject.pid)
-            wall_s, client_s = load(subject, direction, count, size)
+            wall_s, client_s = load(subject, "bench", direction, count, size)
             settle(subject)
             spans[direction] = Span(count * size / 1e6, wall_s, client_s, cpu_s(subject.pid) - used)
     return spans
@@ -96,11 +99,12 @@ def settle(subject: Running) -> None:
         time.sleep(0.2)
 
 
-def make_topic(subject: Running) -> None:
+def make_topics(subject: Running, *names: str) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": subject.bootstrap})
-    admin.create_topics([NewTopic("bench", 1, 1)])["bench"].result(timeout=30)
+    for future in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
+        future.result(timeout=30)
 
 
 def report(size: int, found: dict[tuple[str, str], list[dict[str, Span]]]) -> None:
