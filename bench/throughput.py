@@ -4,8 +4,8 @@
 
 The same client, librdkafka, in two dresses: confluent-kafka (Python calls it for every record) and kcat (C all
 through, so the hardest customer there is). CPU of the broker is set against CPU of the client in the same span, and
-against the bytes moved. Redis Streams and NATS JetStream get their own Python clients, whose cost says nothing here; what
-their servers spend on a gigabyte does.
+against the bytes moved. Redis Streams and NATS JetStream get their own Python clients, whose cost says nothing here;
+what their servers spend on a gigabyte does.
 """
 
 from __future__ import annotations
