@@ -58,9 +58,10 @@ class Setting:
         return value
 
     def check(self, value: Any) -> None:
-        if self.at_least is not None and value < self.at_least:
+        # Asked this way round so that "nan" is refused too.
+        if self.at_least is not None and not value >= self.at_least:
             raise SettingsError(f"{self.kafka_name}={value} is too small; use {self.at_least} or more")
-        if self.at_most is not None and value > self.at_most:
+        if self.at_most is not None and not value <= self.at_most:
             raise SettingsError(f"{self.kafka_name}={value} is too large; use {self.at_most} or less")
         if self.choices:
             for word in value if isinstance(value, tuple) else (value,):

@@ -86,3 +86,9 @@ def test_a_topic_is_still_there_after_a_restart(create, broker, make_broker):
     again = make_broker()
     assert again.image.topics["orders"] == before
     assert again.partition("orders", 0).log.settings.retention_ms == 5
+
+
+def test_a_ratio_that_is_no_number_is_refused(create):
+    configs = [CreatableTopicConfig(name="min.cleanable.dirty.ratio", value="nan")]
+    (result,) = create(CreatableTopic(name="orders", configs=configs))
+    assert result.error_code == ErrorCode.INVALID_CONFIG
