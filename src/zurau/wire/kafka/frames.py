@@ -68,7 +68,10 @@ def api_key_of(frame: memoryview) -> int:
 
 
 def decode_request(frame: memoryview) -> tuple[RequestHeader, Message]:
-    """The request in a frame without its size. Raises `UnsupportedVersion` when only its header makes sense."""
+    """The request in a frame without its size. Raises `UnsupportedVersion` when only its header makes sense.
+
+    Bytes behind the request are ignored, as Kafka does: librdkafka 2.15 sends three after some metadata requests.
+    """
     try:
         header, position = _decode_request_header(frame)
         api = APIS.get(header.api_key)
@@ -78,7 +81,8 @@ def decode_request(frame: memoryview) -> tuple[RequestHeader, Message]:
             position = _skip_header_tags(frame, position)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ProtocolViolation("a request's header is malformed") from error
-    return header, _whole(api.request, header.api_version, frame, position)
+    request, _ = decode(api.request, header.api_version, frame, position)
+    return header, request
 
 
 def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
@@ -118,7 +122,10 @@ def decode_response(header: RequestHeader, frame: memoryview) -> Message:
             version = 0
     except (struct.error, IndexError) as error:
         raise ProtocolViolation("a response's header is malformed") from error
-    return _whole(api.response, version, frame, position)
+    response, end = decode(api.response, version, frame, position)
+    if end != len(frame):
+        raise ProtocolViolation(f"{len(frame) - end} bytes follow {api.name}Response v{version}")
+    return response
 
 
 def _decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
@@ -140,9 +147,3 @@ def _skip_header_tags(frame: memoryview, position: int) -> int:
     count = frame[position]
     return position + 1 if count == 0 else skip_tags(frame, position + 1, len(frame), count)
 
-
-def _whole(cls: type[Message], version: int, frame: memoryview, position: int) -> Message:
-    message, end = decode(cls, version, frame, position)
-    if end != len(frame):
-        raise ProtocolViolation(f"{len(frame) - end} bytes follow {cls.__name__} v{version}")
-    return message
