@@ -57,7 +57,7 @@ class Broker:
         self.identity = identity
         self.settings = settings
         self.log_settings = log_settings
-        self._group_settings = group_settings
+        self.group_settings = group_settings
         self._clean = world.disk.exists(CLEAN_STOP_FILE)
         world.disk.remove(CLEAN_STOP_FILE)
         self._placement = Placement(world, identity, clean=self._clean)
@@ -134,7 +134,8 @@ class Broker:
         self._deleted_while_loading: list[TopicId] = []
         self._is_open = False
         self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
-        settings = LogSettings(cleanup_policy=("compact",), flush="fsync")
+        # Every record counts: without snapshots this log is the only memory of the cluster.
+        settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
         metadata = self._placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
         host = MachineHost(metadata, self._controller_machine, self.clock)
         host.load()
@@ -145,7 +146,7 @@ class Broker:
         for image in self.image.topics[OFFSETS_TOPIC].partitions:
             partition = self.partitions.get(TopicPartition(OFFSETS_TOPIC, image.index))
             if partition is not None:
-                host = MachineHost(partition, GroupMachine(self._group_settings), self.clock)
+                host = MachineHost(partition, GroupMachine(self.group_settings), self.clock)
                 host.load()
                 self._group_hosts[image.index] = host
 

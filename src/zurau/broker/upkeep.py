@@ -79,8 +79,14 @@ class Upkeep:
         removed = partition.log.expire(now_ms, partition.high_watermark)
         if removed:
             log.info("%s: %d old segments removed", partition.name, removed)
+        self._remove_files(partition)
         partition.producers.expire(now_ms - self._broker.settings.producer_id_expiration_ms)
         self._snapshot_producers(partition)
+
+    def _remove_files(self, partition: Partition) -> None:
+        work = partition.log.take_removals()
+        if work is not None:
+            self._broker.workers.run(work)
 
     def _snapshot_producers(self, partition: Partition) -> None:
         size = partition.log.size_bytes
@@ -104,6 +110,7 @@ class Upkeep:
             outcome.result()
             if self._broker.partitions.get(partition.name) is partition:
                 partition.log.finish_compaction(job)
+                self._remove_files(partition)
                 log.info("%s: compacted", partition.name)
         except DiskFault as fault:
             log.warning("compaction of %s failed and will be tried again: %s", partition.name, fault)

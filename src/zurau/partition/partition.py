@@ -132,6 +132,8 @@ class Partition:
         """The log holds more than the replica core knows: count it now, or once it is flushed."""
         if self.log.settings.flush == "os":
             self._stored_upto(self.log.end_offset)
+            if self.log.needs_flush:
+                self._flush()
         elif not self._flushing:
             self._stored_upto(self.log.flushed_offset)
             self._flush()
@@ -142,9 +144,7 @@ class Partition:
 
     def _flush(self) -> None:
         """Start a flush of what is not flushed; appends that come meanwhile share the next one."""
-        if self.log.flushed_offset >= self.log.end_offset:
-            return
-        work = self.log.begin_flush()
+        work = None if self._flushing else self.log.begin_flush()
         if work is not None:
             self._flushing = True
             self._flusher.flush(work).then(self._flushed)

@@ -45,6 +45,7 @@ def _check(key: str, key_type: int, call: Call) -> None:
     if key_type == GROUP:
         call.broker.group_host(key)
     elif key_type == TRANSACTION:
-        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "transactions are not served yet")
+        # Any retriable code would have clients ask again until they time out; this one stops them, with the reason.
+        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactions are not served yet")
     else:
         raise Refused(ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")
