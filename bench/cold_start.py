@@ -1,7 +1,7 @@
 """How long from nothing to the first record that is acknowledged: `python bench/cold_start.py`.
 
 For processes the clock starts before the process does, on an empty directory, and stops when a bare socket has had
-one record acknowledged. For `zurau.testing.Broker` it starts in a fresh interpreter that has imported only the client.
+one record acknowledged. For `zurau.testing.Broker` it starts in a fresh interpreter that knows only the client.
 """
 
 from __future__ import annotations
