@@ -15,8 +15,6 @@ from typing import Any
 from zurau.ids import Offset
 from zurau.ports import Disk, File
 
-OFFSET_SUFFIX = ".index"
-TIME_SUFFIX = ".timeindex"
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
 
@@ -126,8 +124,8 @@ class OffsetIndex(Index):
 
     __slots__ = ()
 
-    def __init__(self, disk: Disk, stem: str, stored_bytes: int = 0) -> None:
-        super().__init__(disk, stem + OFFSET_SUFFIX, OFFSET_ENTRY, stored_bytes)
+    def __init__(self, disk: Disk, path: str, stored_bytes: int = 0) -> None:
+        super().__init__(disk, path, OFFSET_ENTRY, stored_bytes)
 
     def position_before(self, relative_offset: Offset, *, may_block: bool = True) -> int:
         """A position at or before the batch that holds the offset; never after it."""
@@ -145,8 +143,8 @@ class TimeIndex(Index):
 
     __slots__ = ()
 
-    def __init__(self, disk: Disk, stem: str, stored_bytes: int = 0) -> None:
-        super().__init__(disk, stem + TIME_SUFFIX, TIME_ENTRY, stored_bytes)
+    def __init__(self, disk: Disk, path: str, stored_bytes: int = 0) -> None:
+        super().__init__(disk, path, TIME_ENTRY, stored_bytes)
 
     def offset_before(self, timestamp_ms: int, *, may_block: bool = True) -> Offset:
         """A relative offset before which nothing is as late as `timestamp_ms`."""

@@ -25,9 +25,11 @@ from zurau.log import checkpoint as checkpoint_file
 from zurau.log import epochs as epoch_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
-from zurau.log.recovery import DELETED_SUFFIX, Recovery, reopen_segment
+from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
+from zurau.log.files import rename_away
+from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
-from zurau.log.segment import SUFFIXES, Segment, SegmentEnd
+from zurau.log.segment import Segment, SegmentEnd
 from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
@@ -63,9 +65,9 @@ class Log:
     """See the module. Make one with `Log.open`."""
 
     __slots__ = (
-        "_active", "_directory_changed", "_disk", "_epoch_changes_saved", "_fault", "_flushes", "_known_since_ms",
-        "_removals", "_saved", "_segments", "_unflushed", "compacted_offset", "directory", "end_offset", "epochs",
-        "flushed_offset", "settings", "start_offset",
+        "_active", "_compaction", "_directory_changed", "_disk", "_epoch_changes_saved", "_fault", "_flushes",
+        "_horizon_ms", "_known_since_ms", "_removals", "_saved", "_segments", "_unflushed", "compacted_offset",
+        "directory", "end_offset", "epochs", "flushed_offset", "settings", "start_offset",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +93,9 @@ class Log:
         self._flushes: deque[_Flush] = deque()
         self._removals = recovery.leftovers
         self._fault: DiskFault | None = None
+        self._compaction: CompactionJob | None = None
+        #: When the next tombstones may go. Not known after a restart until something else is compacted.
+        self._horizon_ms: int | None = None
 
     @classmethod
     def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
@@ -341,10 +346,7 @@ class Log:
         for segment in segments:
             segment.retire()
             segment.close()
-            for path in map(segment.stem.__add__, SUFFIXES):
-                if self._disk.exists(path):
-                    self._disk.rename(path, path + DELETED_SUFFIX)
-                    self._removals.append(path + DELETED_SUFFIX)
+            self._removals += rename_away(self._disk, segment.stem)
 
     def take_removals(self) -> Callable[[], None] | None:
         """Blocking work that removes the files nobody needs any more, or None."""
@@ -357,6 +359,43 @@ class Log:
                 self._disk.remove(path)
 
         return work
+
+    # Compacting
+
+    def plan_compaction(self, now_ms: int, upto_offset: Offset) -> CompactionJob | None:
+        """A compaction of what lies below `upto_offset`, or None if there is none to be had or it is not worth while.
+
+        Run it in a worker; then, whether it went well or not, call `finish_compaction`.
+        """
+        settings = self.settings
+        if "compact" not in settings.cleanup_policy or self._compaction is not None or self._fault is not None:
+            return None
+        if self._active.spans(now_ms) > settings.max_compaction_lag_ms:
+            self._roll(self.end_offset)
+        upto = min(upto_offset, self.flushed_offset)
+        segments = compactable(self._segments, settings, upto_offset=upto, now_ms=now_ms)
+        if not is_worthwhile(
+            segments, settings, compacted_offset=self.compacted_offset, horizon_ms=self._horizon_ms, now_ms=now_ms
+        ):
+            return None
+        self._compaction = CompactionJob(
+            self._disk, self.directory, segments, settings, dirty_from=self.compacted_offset, now_ms=now_ms
+        )
+        return self._compaction
+
+    def finish_compaction(self, job: CompactionJob) -> None:
+        """Put what the job made in the place of what it read; if it failed or came too late, throw it away."""
+        assert job is self._compaction
+        self._compaction = None
+        if not job.results or any(segment.is_retired for segment in job.segments):
+            for path in job.left_behind():
+                self._disk.remove(path)
+            return
+        self._segments, removals = swap_in(self._disk, self.directory, self._segments, job)
+        self._removals += removals
+        self._directory_changed = True
+        self.compacted_offset = job.compacted_offset
+        self._horizon_ms = job.horizon_ms
 
     # The end
 

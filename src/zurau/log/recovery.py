@@ -12,25 +12,28 @@ replacement is completed. Indexes that are missing or contradict their log are m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from zurau.errors import CorruptData
 from zurau.ids import Epoch, Offset
 from zurau.log import epochs as epoch_file
 from zurau.log.epochs import EpochCache, parse_epochs
-from zurau.log.index import OFFSET_SUFFIX, TIME_SUFFIX
-from zurau.log.segment import LOG_SUFFIX, SUFFIXES, Segment, SegmentEnd, segment_name
+from zurau.log.files import (
+    LEFTOVER_SUFFIXES,
+    LOG_SUFFIX,
+    SUFFIXES,
+    SWAP_SUFFIX,
+    complete_swap,
+    rename_away,
+    segment_stem,
+)
+from zurau.log.segment import Segment, SegmentEnd
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, check_crc, parse_header
 from zurau.settings import MIB
 
-DELETED_SUFFIX = ".deleted"
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
-TEMPORARY_SUFFIX = ".tmp"
-_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, TEMPORARY_SUFFIX)
 #: Read at once when every byte is checked.
 SCAN_BYTES = 4 * MIB
 
@@ -61,50 +64,39 @@ class Recovery:
 
     def _put_away(self, names: list[str]) -> list[str]:
         """Complete or undo what was under way; returns the names of what is there for good."""
+        if any(name.endswith(SWAP_SUFFIX) for name in names):
+            names = self._finish_compaction(names)
+        self.leftovers = [self._path(name) for name in names if name.endswith(LEFTOVER_SUFFIXES)]
+        kept = [name for name in names if name.endswith(SUFFIXES)]
+        stems = {name.partition(".")[0] for name in kept if name.endswith(LOG_SUFFIX)}
+        self.leftovers += [self._path(name) for name in kept if name.partition(".")[0] not in stems]
+        return [name for name in kept if name.partition(".")[0] in stems]
+
+    def _finish_compaction(self, names: list[str]) -> list[str]:
         for name in names:
             if name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-                self._complete_swap(name.removesuffix(LOG_SUFFIX + SWAP_SUFFIX), names)
+                complete_swap(self._disk, self._path(name.removesuffix(LOG_SUFFIX + SWAP_SUFFIX)))
         for name in self._disk.list_directory(self._directory):
             if name.endswith(SWAP_SUFFIX):
-                # Its log was either never replaced or already is: the index at hand may be the wrong one.
+                # An index whose log never was replaced, or already is: either way the one in place may be wrong.
                 self._disk.remove(self._path(name))
                 self._disk.remove(self._path(name.removesuffix(SWAP_SUFFIX)))
-            elif name.endswith(_LEFTOVER_SUFFIXES):
-                self.leftovers.append(self._path(name))
-        kept = [name for name in self._disk.list_directory(self._directory) if name.endswith(SUFFIXES)]
-        stems = {name.removesuffix(LOG_SUFFIX) for name in kept if name.endswith(LOG_SUFFIX)}
-        orphans = [name for name in kept if name.partition(".")[0] not in stems]
-        self.leftovers += map(self._path, orphans)
-        return [name for name in kept if name not in orphans]
-
-    def _complete_swap(self, stem: str, names: list[str]) -> None:
-        for suffix in (OFFSET_SUFFIX, TIME_SUFFIX, LOG_SUFFIX):
-            if stem + suffix + SWAP_SUFFIX in names:
-                self._disk.rename(self._path(stem + suffix + SWAP_SUFFIX), self._path(stem + suffix))
+        return self._disk.list_directory(self._directory)
 
     def _load(self, names: list[str]) -> Iterator[Segment]:
         bases = [int(name.removesuffix(LOG_SUFFIX)) for name in names if name.endswith(LOG_SUFFIX)]
-        there = set(names)
         while len(bases) > 1 and bases[1] <= self._start_offset:
-            self._rename_away(bases.pop(0))
-        for base, following in pairwise([*(bases or [self._start_offset]), None]):
+            self.leftovers += rename_away(self._disk, segment_stem(self._directory, bases.pop(0)))
+        for base, following in pairwise([*bases, None]):
             assert base is not None
-            sizes = [
-                self._disk.file_size(self._path(name)) if name in there else 0
-                for name in map(segment_name(base).__add__, SUFFIXES)
-            ]
-            yield _segment(self._disk, self._directory, base, base if following is None else following, sizes)
+            yield open_segment(self._disk, self._directory, base, base if following is None else following)
+        if not bases:
+            start = self._start_offset
+            yield Segment(self._disk, self._directory, SegmentEnd(start, 0), base_offset=start)
 
     def _leave_over(self, segment: Segment) -> None:
         segment.close()
-        self._rename_away(segment.base_offset)
-
-    def _rename_away(self, base: Offset) -> None:
-        for suffix in SUFFIXES:
-            path = self._path(segment_name(base) + suffix)
-            if self._disk.exists(path):
-                self._disk.rename(path, path + DELETED_SUFFIX)
-                self.leftovers.append(path + DELETED_SUFFIX)
+        self.leftovers += rename_away(self._disk, segment.stem)
 
     # After a clean stop
 
@@ -241,25 +233,27 @@ class Recovery:
         return f"{self._directory}/{name}"
 
 
-def reopen_segment(disk: Disk, directory: str, base_offset: Offset, settings: LogSettings) -> Segment:
-    """A segment whose files are right, to be written to. Blocks."""
-    paths = [f"{directory}/{segment_name(base_offset)}{suffix}" for suffix in SUFFIXES]
-    sizes = [disk.file_size(path) if disk.exists(path) else 0 for path in paths]
-    segment = _segment(disk, directory, base_offset, base_offset, sizes)
-    _resume(segment, settings)
-    return segment
-
-
-def _segment(disk: Disk, directory: str, base: Offset, end_offset: Offset, sizes: Sequence[int]) -> Segment:
-    size, offset_index_bytes, time_index_bytes = sizes
+def open_segment(disk: Disk, directory: str, base_offset: Offset, end_offset: Offset) -> Segment:
+    """A segment as its files say, up to `end_offset`."""
+    stem = segment_stem(directory, base_offset)
+    size, offset_index_bytes, time_index_bytes = (
+        disk.file_size(stem + suffix) if disk.exists(stem + suffix) else 0 for suffix in SUFFIXES
+    )
     return Segment(
         disk,
         directory,
         SegmentEnd(end_offset, size),
-        base_offset=base,
+        base_offset=base_offset,
         offset_index_bytes=offset_index_bytes,
         time_index_bytes=time_index_bytes,
     )
+
+
+def reopen_segment(disk: Disk, directory: str, base_offset: Offset, settings: LogSettings) -> Segment:
+    """A segment whose files are right, to be written to. Blocks."""
+    segment = open_segment(disk, directory, base_offset, base_offset)
+    _resume(segment, settings)
+    return segment
 
 
 def _resume(segment: Segment, settings: LogSettings) -> None:

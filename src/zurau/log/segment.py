@@ -17,13 +17,12 @@ from typing import NamedTuple
 
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
-from zurau.log.index import OFFSET_SUFFIX, TIME_SUFFIX, OffsetIndex, TimeIndex
+from zurau.log.files import SUFFIXES, segment_stem
+from zurau.log.index import OffsetIndex, TimeIndex
 from zurau.ports import Buffer, Disk, File
 from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, BatchHeader, parse_header
 from zurau.settings import INT32_MAX, KIB
 
-LOG_SUFFIX = ".log"
-SUFFIXES = (LOG_SUFFIX, OFFSET_SUFFIX, TIME_SUFFIX)
 NO_TIMESTAMP = -1
 #: Read at once when going from header to header: a few small batches, or one header and the start of its batch.
 WALK_BYTES = 8 * KIB
@@ -48,17 +47,12 @@ class Place(NamedTuple):
     stop: int
 
 
-def segment_name(base_offset: Offset) -> str:
-    """The name that a segment's files have in common."""
-    return f"{base_offset:020}"
-
-
 class Segment:
     """The batches from `base_offset` up to the next segment's."""
 
     __slots__ = (
         "_disk", "_file", "_reads_ended", "_unindexed_bytes", "base_offset", "end", "first_timestamp", "is_retired",
-        "max_timestamp", "max_timestamp_offset", "offset_index", "stem", "time_index",
+        "max_timestamp", "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -70,12 +64,15 @@ class Segment:
         base_offset: Offset,
         offset_index_bytes: int = 0,
         time_index_bytes: int = 0,
+        name_suffix: str = "",
     ) -> None:
         self._disk = disk
         self.base_offset = base_offset
-        self.stem = f"{directory}/{segment_name(base_offset)}"
-        self.offset_index = OffsetIndex(disk, self.stem, offset_index_bytes)
-        self.time_index = TimeIndex(disk, self.stem, time_index_bytes)
+        self.stem = segment_stem(directory, base_offset)
+        #: Of the log, the offset index and the time index.
+        self.paths = [self.stem + suffix + name_suffix for suffix in SUFFIXES]
+        self.offset_index = OffsetIndex(disk, self.paths[1], offset_index_bytes)
+        self.time_index = TimeIndex(disk, self.paths[2], time_index_bytes)
         #: Replaced as a whole, after the bytes are written. In a segment that is no longer written to, the offset is
         #: the next segment's first: an upper bound, since compaction may have dropped the last batches.
         self.end = end
@@ -90,7 +87,7 @@ class Segment:
 
     @property
     def path(self) -> str:
-        return self.stem + LOG_SUFFIX
+        return self.paths[0]
 
     @property
     def size(self) -> int:
@@ -159,11 +156,12 @@ class Segment:
 
     def spans(self, timestamp: int) -> int:
         """How much later than the first batch `timestamp` is; 0 if one of them has none."""
-        if self.first_timestamp is None:
-            if not self.size:
+        first = self.first_timestamp
+        if first is None:
+            if not self.end.position:
                 return 0
-            self.first_timestamp = parse_header(self.file.read(0, HEADER_BYTES)).max_timestamp
-        return timestamp - self.first_timestamp if self.first_timestamp > NO_TIMESTAMP < timestamp else 0
+            first = self.first_timestamp = parse_header(self.file.read(0, HEADER_BYTES)).max_timestamp
+        return timestamp - first if first > NO_TIMESTAMP < timestamp else 0
 
     # Reading
 

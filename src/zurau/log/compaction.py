@@ -1,0 +1,270 @@
+"""Keeping only the last record of each key.
+
+The part of a log that is new since the last time is read first, to learn the last offset of every key in it. Then all
+closed segments up to there are written anew without the records that a later one replaces, small neighbours together
+into one, and swapped in. Offsets stay; batches keep their bounds, codec and sequence numbers.
+
+- A *tombstone* (a key with no value) stays for `delete.retention.ms` after the compaction that first saw it, so that
+  readers who are behind learn of it. That compaction notes the time in the batch, in the place of the base timestamp,
+  as Kafka does (KIP-534); a later one that comes after that time drops the tombstone. The older values of its key are
+  gone by then: they went in the compaction that noted the time.
+- The last batch of each producer stays, if need be empty: a producer's sequence numbers are learned from it.
+- Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
+- Memory is bounded by the number of keys that are learned at a time, some 200 bytes each. When there are more, the
+  compaction ends where it stopped learning, and the next one goes on from there.
+
+Crash safety: the new files are written beside the old as `.cleaned`, flushed, and renamed to `.swap`, the log last;
+that rename is the moment from which recovery completes the swap instead of undoing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import takewhile
+
+import msgspec
+
+from zurau.errors import CorruptData
+from zurau.ids import Offset, ProducerId
+from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
+from zurau.log.recovery import open_segment
+from zurau.log.segment import Segment, SegmentEnd
+from zurau.log.settings import LogSettings
+from zurau.ports import Disk
+from zurau.records.batch import DELETE_HORIZON_BIT, BatchHeader, check_crc, parse_header
+from zurau.records.builder import encode_record, pack_batch
+from zurau.records.record import Record, iter_records
+from zurau.settings import INT32_MAX
+
+#: Keys learned at a time: about 100 MB.
+KEYS_MAX = 500_000
+_DIGEST_BYTES = 16
+
+
+class CompactionJob:
+    """One compaction: made on the loop, run in a worker, concluded on the loop by the log."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        segments: Sequence[Segment],
+        settings: LogSettings,
+        *,
+        dirty_from: Offset,
+        now_ms: int,
+        keys_max: int = KEYS_MAX,
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self.segments = segments
+        self._settings = settings
+        self._now_ms = now_ms
+        self._keys_max = keys_max
+        self._last_offsets: dict[bytes, Offset] = {}
+        self._last_batches: dict[ProducerId, Offset] = {}
+        #: Up to where the log is compacted afterwards. Before the run: from where it is not.
+        self.compacted_offset = dirty_from
+        #: When the first tombstone that was kept may go, or None if there is none.
+        self.horizon_ms: int | None = None
+        #: Which segments are replaced by which one. Filled by a run that went well.
+        self.results: list[tuple[Sequence[Segment], Segment]] = []
+
+    def run(self) -> None:
+        """The whole work. Blocks; reads only segments that no longer change. Raises `DiskFault` or `CorruptData`."""
+        self._learn()
+        results = [(group, self._rewrite(group)) for group in self._groups()]
+        for _, compacted in results:
+            self._commit(compacted)
+        self.results = results
+
+    def left_behind(self) -> list[str]:
+        """Files of a run that is not to be concluded. The logs come first: without them the rest means nothing."""
+        stems = [segment.stem for segment in self.segments]
+        states = (SWAP_SUFFIX, CLEANED_SUFFIX)
+        return [stem + suffix + state for suffix in SUFFIXES for state in states for stem in stems]
+
+    # First pass: what is newest
+
+    def _learn(self) -> None:
+        """Find the last offset of each key in what is new, as far as memory allows; and producers' last batches."""
+        is_full = False
+        for segment in self.segments:
+            for position, header in segment.headers():
+                if header.producer_id >= 0:
+                    self._last_batches[header.producer_id] = header.base_offset
+                if header.base_offset < self.compacted_offset or is_full:
+                    continue
+                if not _is_left_alone(header):
+                    for record in iter_records(_read(segment, position, header)):
+                        if record.key is not None:
+                            self._last_offsets[_digest(record.key)] = record.offset
+                self.compacted_offset = header.next_offset
+                is_full = len(self._last_offsets) >= self._keys_max
+        if not is_full:
+            self.compacted_offset = self.segments[-1].end.offset
+
+    # Second pass: what stays
+
+    def _groups(self) -> Iterator[Sequence[Segment]]:
+        """Neighbours that fit into one segment, going by their size before."""
+        group: list[Segment] = []
+        for segment in self.segments:
+            if segment.base_offset >= self.compacted_offset:
+                break
+            size = sum(member.size for member in group) + segment.size
+            is_far = bool(group) and segment.end.offset - group[0].base_offset > INT32_MAX
+            if group and (size > self._settings.segment_bytes or is_far):
+                yield group
+                group = []
+            group.append(segment)
+        if group:
+            yield group
+
+    def _rewrite(self, group: Sequence[Segment]) -> Segment:
+        """One segment, in `.cleaned` files, with what stays of the group."""
+        base = group[0].base_offset
+        compacted = Segment(
+            self._disk, self._directory, SegmentEnd(base, 0), base_offset=base, name_suffix=CLEANED_SUFFIX
+        )
+        for path in compacted.paths:
+            self._disk.remove(path)  # of an earlier run that failed
+        file = compacted.file  # there must be one, even if nothing stays
+        for segment in group:
+            for position, header in segment.headers():
+                batch = self._filter(_read(segment, position, header), header)
+                if batch is not None:
+                    compacted.append(batch, parse_header(batch), self._settings.index_interval_bytes)
+        compacted.index_time()
+        file.flush()
+        compacted.write_indexes(len(compacted.offset_index), len(compacted.time_index))
+        compacted.offset_index.flush()
+        compacted.time_index.flush()
+        compacted.close()
+        return compacted
+
+    def _filter(self, batch: bytes, header: BatchHeader) -> bytes | bytearray | None:
+        """The batch with what stays of its records, or None if it may go as a whole."""
+        if _is_left_alone(header):
+            return batch
+        records = list(iter_records(batch))
+        kept = [record for record in records if self._is_kept(record, header)]
+        horizon_ms = header.delete_horizon_ms
+        if horizon_ms is None and header.last_offset < self.compacted_offset and _has_tombstone(kept):
+            horizon_ms = self._now_ms + self._settings.delete_retention_ms
+        elif len(kept) == len(records):
+            self._note_horizon(kept, horizon_ms)
+            return batch
+        if not kept and self._last_batches.get(header.producer_id) != header.base_offset:
+            return None
+        self._note_horizon(kept, horizon_ms)
+        return _rebuild(header, kept, horizon_ms)
+
+    def _is_kept(self, record: Record, header: BatchHeader) -> bool:
+        if record.key is None or record.offset < self._last_offsets.get(_digest(record.key), 0):
+            return False
+        horizon_ms = header.delete_horizon_ms
+        return record.value is not None or horizon_ms is None or horizon_ms > self._now_ms
+
+    def _note_horizon(self, kept: Sequence[Record], horizon_ms: int | None) -> None:
+        if horizon_ms is not None and _has_tombstone(kept):
+            self.horizon_ms = min(horizon_ms, self.horizon_ms if self.horizon_ms is not None else horizon_ms)
+
+    def _commit(self, compacted: Segment) -> None:
+        """From here on a crash does not undo it."""
+        for path in compacted.paths[1:]:
+            if self._disk.exists(path):
+                self._disk.rename(path, path.removesuffix(CLEANED_SUFFIX) + SWAP_SUFFIX)
+        self._disk.flush_directory(self._directory)
+        self._disk.rename(compacted.path, compacted.path.removesuffix(CLEANED_SUFFIX) + SWAP_SUFFIX)
+        self._disk.flush_directory(self._directory)
+
+
+def compactable(
+    segments: Sequence[Segment], settings: LogSettings, *, upto_offset: Offset, now_ms: int
+) -> list[Segment]:
+    """The oldest segments, as far as they may be compacted; never the one that is written to."""
+    newest_ms = now_ms - settings.min_compaction_lag_ms
+    return list(
+        takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1])
+    )
+
+
+def is_worthwhile(
+    segments: Sequence[Segment],
+    settings: LogSettings,
+    *,
+    compacted_offset: Offset,
+    horizon_ms: int | None,
+    now_ms: int,
+) -> bool:
+    """Whether enough of `segments` is new, or something new is old enough, or tombstones may go."""
+    if horizon_ms is not None and now_ms >= horizon_ms and segments:
+        return True
+    dirty = [segment for segment in segments if segment.end.offset > compacted_offset]
+    if not dirty:
+        return False
+    if dirty[0].spans(now_ms) > settings.max_compaction_lag_ms:
+        return True
+    total_bytes = sum(segment.size for segment in segments)
+    return sum(segment.size for segment in dirty) >= settings.min_cleanable_dirty_ratio * total_bytes
+
+
+def swap_in(
+    disk: Disk, directory: str, segments: Sequence[Segment], job: CompactionJob
+) -> tuple[list[Segment], list[str]]:
+    """Put what the job made in the place of what it read. Returns the log's segments and files to remove."""
+    replaced = {segment.base_offset for group, _ in job.results for segment in group}
+    kept = [segment for segment in segments if segment.base_offset not in replaced]
+    removals = []
+    for group, _ in job.results:
+        for segment in group:
+            segment.retire()
+            segment.close()
+        complete_swap(disk, group[0].stem)
+        for segment in group[1:]:
+            removals += rename_away(disk, segment.stem)
+        compacted = open_segment(disk, directory, group[0].base_offset, group[-1].end.offset)
+        compacted.load_timestamp()
+        kept.append(compacted)
+    return sorted(kept, key=lambda segment: segment.base_offset), removals
+
+
+def _is_left_alone(header: BatchHeader) -> bool:
+    return header.is_control or header.is_transactional
+
+
+def _has_tombstone(records: Sequence[Record]) -> bool:
+    return any(record.value is None for record in records)
+
+
+def _digest(key: bytes) -> bytes:
+    """Short keys as they are, others by a digest; lengths tell them apart."""
+    return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
+
+
+def _read(segment: Segment, position: int, header: BatchHeader) -> bytes:
+    batch = segment.file.read(position, header.length)
+    if not check_crc(batch, header):
+        raise CorruptData(f"{segment.path} is damaged at {position}; restore it from a replica")
+    return batch
+
+
+def _rebuild(header: BatchHeader, records: Sequence[Record], horizon_ms: int | None) -> bytearray:
+    base_timestamp = header.base_timestamp if horizon_ms is None else horizon_ms
+    payload = bytearray()
+    for record in records:
+        delta_ms = record.timestamp - base_timestamp
+        encode_record(payload, record.offset - header.base_offset, delta_ms, record.key, record.value, record.headers)
+    max_timestamp = header.max_timestamp
+    if records and not header.uses_append_time:
+        max_timestamp = max(record.timestamp for record in records)
+    facts = msgspec.structs.replace(
+        header,
+        attributes=header.attributes if horizon_ms is None else header.attributes | DELETE_HORIZON_BIT,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        record_count=len(records),
+    )
+    return pack_batch(facts, payload)
