@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from zurau.client.cluster import Cluster
 from zurau.client.errors import NoLeader, UnknownTopic, check
 from zurau.client.metadata import NO_LEADER, Metadata, TopicInfo
+from zurau.client.retry import Backoff, Deadline
 from zurau.ids import Offset, TopicPartition
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -27,6 +29,8 @@ from zurau.wire.kafka.messages.incremental_alter_configs import (
 )
 
 BROKER_DEFAULT = -1
+#: How long to wait for brokers to agree on a change that went through.
+SETTLE_S = 5.0
 TOPIC_RESOURCE = 2
 SET, RESET = 0, 1
 #: Where a setting's value comes from, by Kafka's numbers.
@@ -92,6 +96,7 @@ class Admin:
         return self._cluster.retry(lambda: self._with_leaders(new.name), topics=[new.name])
 
     def delete_topic(self, name: str) -> None:
+        """Remove a topic, and return when the brokers have stopped telling of it."""
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=self._timeout_ms)
 
         def delete() -> None:
@@ -101,7 +106,7 @@ class Admin:
                 check(result.error_code, f"deleting topic {name!r}", result.error_message)
 
         self._cluster.retry(delete)
-        self._cluster.forget([name])
+        self._settle(lambda: self._is_gone(name))
 
     def add_partitions(self, name: str, total_count: int) -> TopicInfo:
         """Let a topic have `total_count` partitions."""
@@ -138,7 +143,7 @@ class Admin:
         return self._cluster.retry(describe)
 
     def change_topic_settings(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set some settings; None takes one back to its default. Those not named stay as they are."""
+        """Set some settings, or take one back to its default with None. Those not named stay as they are."""
         configs = [
             AlterableConfig(name=setting, config_operation=RESET if value is None else SET, value=value)
             for setting, value in changes.items()
@@ -154,6 +159,7 @@ class Admin:
                 check(result.error_code, f"changing settings of topic {name!r}", result.error_message)
 
         self._cluster.retry(alter)
+        self._settle(lambda: self._has_settings(name, changes))
 
     def delete_records(self, before: Mapping[TopicPartition, Offset]) -> dict[TopicPartition, Offset]:
         """Drop the records before an offset (-1: all of them); the first offset of each partition afterwards."""
@@ -177,6 +183,25 @@ class Admin:
                     check(result.error_code, f"deleting records of {partition}")
                     starts[partition] = result.low_watermark
         return starts
+
+    def _settle(self, is_done: Callable[[], bool]) -> None:
+        """Brokers learn of a change one after the other; give them a moment, so that the next question sees it."""
+        deadline, backoff = Deadline(SETTLE_S), Backoff()
+        while not is_done() and not deadline.passed:
+            time.sleep(backoff.next_delay_s())
+
+    def _is_gone(self, name: str) -> bool:
+        self._cluster.forget([name])
+        self._cluster.refresh([name])
+        return name not in self._cluster.metadata.topics
+
+    def _has_settings(self, name: str, wanted: Mapping[str, str | None]) -> bool:
+        found = {entry.name: entry for entry in self.topic_settings(name)}
+        return all(
+            found[setting].source != "topic" if value is None else found[setting].value == value
+            for setting, value in wanted.items()
+            if setting in found
+        )
 
     def _with_leaders(self, name: str, partition_count: int = 1) -> TopicInfo:
         """The topic once every broker that we may ask knows it; a cluster takes a moment to tell."""

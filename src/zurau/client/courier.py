@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from zurau.client.accumulator import Accumulator, OutgoingBatch
 from zurau.client.cluster import Cluster
 from zurau.client.connection import Connection, readable
-from zurau.client.errors import BrokerRefused, ClientError, ProduceFailed, TimedOut, error_code
+from zurau.client.errors import BrokerRefused, ClientError, ProduceFailed, TimedOut, error_code, may_pass
 from zurau.client.retry import Backoff
 from zurau.client.sequences import Sequences
 from zurau.ids import BrokerId, Offset, TopicPartition
@@ -168,7 +168,7 @@ class Courier:
     def _not_delivered(self, batch: OutgoingBatch, error: ClientError) -> None:
         """Keep a batch at the head of its queue for another try, or give up on it."""
         age_s = time.monotonic() - batch.created_s
-        if error.retriable and age_s < self._settings.delivery_timeout_s:
+        if may_pass(error) and age_s < self._settings.delivery_timeout_s:
             self._cluster.forget([batch.partition.topic])
             self._resume_s = time.monotonic() + self._backoff.next_delay_s()
             return
@@ -176,7 +176,7 @@ class Courier:
         self._batches.finished(batch)
         if self._sequences is not None:
             self._sequences.reset()
-        tried = f" after {age_s:.0f} s of trying" if error.retriable else ""
+        tried = f" after {age_s:.0f} s of trying" if may_pass(error) else ""
         records = f"{len(batch.records)} records were" if len(batch.records) > 1 else "a record was"
         batch.error = self._failure = ProduceFailed(f"{records} not written{tried}: {error}")
 

@@ -82,6 +82,11 @@ def check(code: int, what: str, detail: str | None = None) -> None:
         raise BrokerRefused(error_code(code), what, detail)
 
 
+def may_pass(error: ClientError) -> bool:
+    """Whether to try again with a topic that was there before: brokers learn of a change one after the other."""
+    return error.retriable or isinstance(error, UnknownTopic)
+
+
 def error_code(code: int) -> ErrorCode:
     """The named code; a number newer than our table counts as an unknown error."""
     known = ErrorCode._value2member_map_.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)

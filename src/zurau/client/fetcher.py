@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zurau.client.cluster import Cluster
 from zurau.client.connection import Connection, readable
-from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, error_code
+from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, error_code, may_pass
 from zurau.client.offsets import READ_UNCOMMITTED, end_offsets, start_offsets
 from zurau.client.retry import Backoff, Deadline
 from zurau.errors import CorruptData
@@ -209,7 +209,7 @@ class Fetcher:
         """Put up with it for a while, or raise it."""
         for partition in partitions:
             deadline = self._troubled.setdefault(partition, Deadline(self._cluster.timeout_s))
-            if not error.retriable or deadline.passed:
+            if not may_pass(error) or deadline.passed:
                 raise error
             self._cluster.forget([partition.topic])
         self._resume_s = time.monotonic() + self._backoff.next_delay_s()

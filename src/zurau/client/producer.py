@@ -14,6 +14,7 @@ from typing import Self
 from zurau.client.accumulator import Accumulator, Delivery
 from zurau.client.cluster import Cluster
 from zurau.client.courier import Courier, OnDelivered, ProducerSettings
+from zurau.client.metadata import TopicInfo
 from zurau.ids import TopicPartition
 from zurau.records.builder import NewRecord
 
@@ -48,7 +49,11 @@ class Producer:
     ) -> Delivery:
         """Hand over one record. Raises what went wrong with an earlier one, if anything did."""
         self._courier.raise_failure()
-        target = TopicPartition(topic, partition) if partition is not None else self._choose(topic, key)
+        known = self._cluster.metadata.topics.get(topic) or self._find(topic)
+        if partition is None:
+            target = self._batches.choose_partition(topic, key, len(known.partitions))
+        else:
+            target = TopicPartition(topic, partition)
         timestamp = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
         record = NewRecord(key=key, value=value, headers=tuple(headers), timestamp=timestamp)
         delivery, is_due = self._batches.add(target, record)
@@ -76,12 +81,9 @@ class Producer:
         finally:
             self._courier.close()
 
-    def _choose(self, topic: str, key: bytes | None) -> TopicPartition:
-        known = self._cluster.metadata.topics.get(topic)
-        if known is None:
-            may_create = self._settings.may_create_topics
-            known = self._cluster.retry(lambda: self._cluster.topic(topic, may_create=may_create))
-        return self._batches.choose_partition(topic, key, len(known.partitions))
+    def _find(self, topic: str) -> TopicInfo:
+        may_create = self._settings.may_create_topics
+        return self._cluster.retry(lambda: self._cluster.topic(topic, may_create=may_create))
 
     def __enter__(self) -> Self:
         return self
