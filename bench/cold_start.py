@@ -13,9 +13,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from apache_kafka import ApacheKafka
-from broker_process import ZurauBroker
-
 import subjects
 from measure import Spread, in_turns, ratio, show
 from raw_clients import RawKafka, RawNats, RawRedis
@@ -44,11 +41,11 @@ def process_start_s(name: str) -> float:
         directory = Path(root)
         began = time.perf_counter()
         if name == subjects.ZURAU:
-            with ZurauBroker(directory) as broker:
+            with subjects.ZurauBroker(directory) as broker:
                 RawKafka(broker.port, b"x" * 100, acks=-1).close()
                 return time.perf_counter() - began
         if name == subjects.KAFKA:
-            with ApacheKafka(directory) as kafka:
+            with subjects.ApacheKafka(directory) as kafka:
                 RawKafka(kafka.port, b"x" * 100, acks=-1).close()
                 return time.perf_counter() - began
         client = RawRedis if name == subjects.REDIS else RawNats

@@ -32,6 +32,10 @@ BUDGET = 0.25
 LIBRARIES = {REDIS: "redis-py", NATS: "nats-py"}
 Load = Callable[[Running, str, str, int, int], tuple[float, float]]
 WARM_UP_BYTES = 5_000_000
+_KCAT_OPTIONS = {
+    "produce": {"linger.ms": 5, "batch.size": 1_000_000, "queue.buffering.max.messages": 200_000},
+    "consume": {"queued.min.messages": 10_000_000, "fetch.message.max.bytes": 4_000_000},
+}
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,13 @@ def python_client(subject: Running, topic: str, direction: str, count: int, size
 
 def kcat(subject: Running, topic: str, direction: str, count: int, size: int) -> tuple[float, float]:
     common = ["kcat", "-q", "-b", subject.bootstrap, "-t", topic, "-p", "0"]
+    options = _KCAT_OPTIONS[direction]
+    common += [word for name, value in options.items() for word in ("-X", f"{name}={value}")]
     with tempfile.NamedTemporaryFile(prefix="zurau-bench-", dir="/dev/shm") as lines:
         if direction == "produce":
             lines.write((b"x" * (size - 1) + b"y\n") * count)
             lines.flush()
-            options = {"linger.ms": 5, "batch.size": 1_000_000, "queue.buffering.max.messages": 200_000}
-            command = [*common, "-P", *(word for pair in options.items() for word in ("-X", f"{pair[0]}={pair[1]}"))]
-            command += ["-l", lines.name]
+            command = [*common, "-P", "-l", lines.name]
         else:
             command = [*common, "-C", "-o", "beginning", "-c", str(count), "-u"]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -126,10 +130,10 @@ def report(size: int, found: dict[tuple[str, str], list[dict[str, Span]]]) -> No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="30 MB once instead of 300 MB three times, only Zurau")
+    parser.add_argument("--quick", action="store_true", help="60 MB once instead of 300 MB three times, only Zurau")
     parser.add_argument("--megabytes", type=int)
     quick = parser.parse_args().quick
-    megabytes = parser.parse_args().megabytes or (30 if quick else 300)
+    megabytes = parser.parse_args().megabytes or (60 if quick else 300)
     names = subjects.available((*SPEAK_KAFKA[:2],) if quick else (*SPEAK_KAFKA, REDIS, NATS))
     for size in (100, 1000):
         count = megabytes * 1_000_000 // size
