@@ -30,7 +30,7 @@ from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
 from zurau.partition.partition import Partition
-from zurau.ports import World
+from zurau.ports import Disk, World
 from zurau.wire.kafka.error_codes import ErrorCode
 
 METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
@@ -58,9 +58,7 @@ class Broker:
         self.settings = settings
         self.log_settings = log_settings
         self.group_settings = group_settings
-        self._clean = world.disk.exists(CLEAN_STOP_FILE)
-        world.disk.remove(CLEAN_STOP_FILE)
-        self._placement = Placement(world, identity, clean=self._clean)
+        self._placement = Placement(world, identity, clean=_stopped_cleanly(world.disk))
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
         self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
@@ -188,6 +186,15 @@ class Broker:
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
         return self._controller_machine.log_settings_of(topic, self.broker_id)
+
+
+def _stopped_cleanly(disk: Disk) -> bool:
+    """Whether the last run came to its end. The mark is taken off, durably, before anything is written."""
+    clean = disk.exists(CLEAN_STOP_FILE)
+    if clean:
+        disk.remove(CLEAN_STOP_FILE)
+        disk.flush_directory("")
+    return clean
 
 
 def _is_stopping() -> Refused:

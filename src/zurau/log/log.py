@@ -252,7 +252,11 @@ class Log:
         self._disk.flush_directory(self.directory.rpartition("/")[0])
 
     def _flush_now(self) -> None:
-        """Everything, here and now. Blocks."""
+        """Everything, here and now. Blocks. A flush that was handed out counts for nothing: it may never be done."""
+        for flush in self._flushes:
+            self._unflushed += [segment for segment, _, _ in flush.segments if segment is not self._active]
+            self._directory_changed = True
+        self._flushes.clear()
         work = self.begin_flush()
         if work is not None:
             work()

@@ -6,6 +6,7 @@ again under its name) and, after a clean stop or now and then, `producers.json` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -18,6 +19,8 @@ from zurau.ports import Disk
 TOPIC_ID_FILE = "partition.metadata"
 PRODUCERS_FILE = "producers.json"
 
+_TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
+
 
 def holds_partition(disk: Disk, directory: str) -> bool:
     """Whether this is a partition's directory, and not something else that lies there."""
@@ -25,13 +28,10 @@ def holds_partition(disk: Disk, directory: str) -> bool:
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
-    """The id of the topic whose data this is; None when the directory is new or the file was lost in a crash."""
+    """The id of the topic whose data this is; None when the directory is new or a crash took or tore the file."""
     content = disk.read_file(f"{directory}/{TOPIC_ID_FILE}")
-    for line in (content or b"").decode(errors="replace").splitlines():
-        name, _, value = line.partition(": ")
-        if name == "topic_id":
-            return TopicId(id_bytes(value))
-    return None
+    whole = _TOPIC_ID_FORM.fullmatch(content or b"")
+    return TopicId(id_bytes(whole[1].decode())) if whole else None
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:

@@ -46,6 +46,10 @@ class VirtualClock:
         heapq.heappush(self._timers, (self._elapsed_ms + max(0.0, delay_ms), self._count, timer))
         return timer
 
+    def forget_timers(self) -> None:
+        """The process that set them is gone."""
+        self._timers.clear()
+
     def advance(self, duration_ms: float = 0) -> None:
         """Let time pass."""
         until_ms = self._elapsed_ms + duration_ms
