@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zurau.errors import ProtocolViolation
@@ -105,6 +105,7 @@ def test_large_numbers_anywhere_do_not_make_a_decoder_use_memory(cls, versions):
 
 
 @every_message
+@settings(max_examples=30)
 @given(data=st.data())
 def test_random_bytes_decode_or_are_refused(cls, versions, data):
     buffer = data.draw(st.binary(max_size=60))
@@ -113,6 +114,7 @@ def test_random_bytes_decode_or_are_refused(cls, versions, data):
 
 
 @every_message
+@settings(max_examples=30)
 @given(data=st.data())
 def test_damaged_messages_decode_or_are_refused(cls, versions, data):
     version = data.draw(st.sampled_from(versions))

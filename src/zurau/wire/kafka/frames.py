@@ -146,4 +146,3 @@ def _response_has_tags(api: Api, version: int) -> bool:
 def _skip_header_tags(frame: memoryview, position: int) -> int:
     count = frame[position]
     return position + 1 if count == 0 else skip_tags(frame, position + 1, len(frame), count)
-
