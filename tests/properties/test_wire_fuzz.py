@@ -38,6 +38,9 @@ every_message = pytest.mark.parametrize(
     ("cls", "versions"), [pytest.param(cls, versions, id=cls.__name__) for cls, versions in MESSAGES]
 )
 
+#: There are as many tests as messages.
+fewer_examples = settings(max_examples=settings().max_examples // 3)
+
 #: Numbers that a decoder must not believe: as int32 or int16, and as a varint.
 HOSTILE = (
     b"\x7f\xff\xff\xff",
@@ -105,7 +108,7 @@ def test_large_numbers_anywhere_do_not_make_a_decoder_use_memory(cls, versions):
 
 
 @every_message
-@settings(max_examples=30)
+@fewer_examples
 @given(data=st.data())
 def test_random_bytes_decode_or_are_refused(cls, versions, data):
     buffer = data.draw(st.binary(max_size=60))
@@ -114,7 +117,7 @@ def test_random_bytes_decode_or_are_refused(cls, versions, data):
 
 
 @every_message
-@settings(max_examples=30)
+@fewer_examples
 @given(data=st.data())
 def test_damaged_messages_decode_or_are_refused(cls, versions, data):
     version = data.draw(st.sampled_from(versions))

@@ -41,7 +41,11 @@ CONSUMER_DATA = [(cls, cls.versions) for cls in (ConsumerProtocolSubscription, C
 MESSAGES = [pytest.param(cls, versions, id=cls.__name__) for cls, versions in REQUESTS + RESPONSES]
 MESSAGES_AND_DATA = MESSAGES + [pytest.param(cls, versions, id=cls.__name__) for cls, versions in CONSUMER_DATA]
 
-few_examples = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+#: There are as many tests as messages, and each goes through all versions.
+fewer_examples = settings(
+    max_examples=settings().max_examples // 8,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 # Random messages, from the declarations alone
@@ -169,7 +173,7 @@ def is_default(owner: Any, field: Field) -> bool:
 
 
 @pytest.mark.parametrize(("cls", "versions"), MESSAGES_AND_DATA)
-@few_examples
+@fewer_examples
 @given(data=st.data())
 def test_bytes_are_those_of_kafka_python(cls, versions, data):
     message = data.draw(messages(cls))
@@ -272,7 +276,7 @@ def kio_bytes(message: Message, name: str, version: int, kind: EntityType) -> by
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-@few_examples
+@fewer_examples
 @given(data=st.data())
 def test_bytes_are_those_of_kio(api, data):
     for cls, kind in ((api.request, EntityType.request), (api.response, EntityType.response)):
