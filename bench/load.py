@@ -63,7 +63,7 @@ def kafka_consume(bootstrap: str, topic: str, count: int, _size: int) -> None:
             "bootstrap.servers": bootstrap,
             "group.id": "bench",
             "enable.auto.commit": False,
-            # By default it sleeps whenever it is 100,000 records ahead, which a quick broker makes it do all the time.
+            # By default it sleeps whenever it is 100,000 records ahead, as it always is of a quick broker.
             "queued.min.messages": 10_000_000,
             "queued.max.messages.kbytes": 64_000,
             "fetch.message.max.bytes": 4_000_000,
