@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
 
-from zurau.wire.kafka.apis import APIS
-
 import zurau
 from zurau.settings import Setting, settings_of
+from zurau.wire.kafka.apis import APIS
 
 GENERATED = Path(__file__).parents[1] / "docs" / "generated"
 _NOTE = "<!-- Written by `make docs`; change the code instead. -->\n"

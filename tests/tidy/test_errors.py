@@ -10,6 +10,7 @@ CATCHES_EVERYTHING = {
     "src/zurau/node/run.py": "hands the error of a handler on to the asyncio future that waits for it",
     "src/zurau/node/threads.py": "carries the error of a job to the loop, where whoever waits gets it",
     "src/zurau/pending.py": "carries the error of a coroutine to whoever asks for its result",
+    "src/zurau/simulation/broker.py": "answers as the real connection would, and lets the test see the defect",
     "src/zurau/simulation/world.py": "carries the error of a job to whoever waits, as real threads do",
     "src/zurau/testing/broker.py": "raises what stopped the broker's thread in the thread that waits for it",
 }
