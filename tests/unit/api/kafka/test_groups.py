@@ -1,0 +1,253 @@
+"""The APIs of consumer groups, asked in real frames in every version that is served."""
+
+from __future__ import annotations
+
+import pytest
+
+from zurau.log.settings import LogSettings
+from zurau.simulation.broker import SimulatedBroker
+from zurau.wire.kafka.apis import APIS
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from zurau.wire.kafka.messages.delete_groups import DeleteGroupsRequest
+from zurau.wire.kafka.messages.describe_groups import DescribeGroupsRequest
+from zurau.wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from zurau.wire.kafka.messages.heartbeat import HeartbeatRequest
+from zurau.wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from zurau.wire.kafka.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from zurau.wire.kafka.messages.list_groups import ListGroupsRequest
+from zurau.wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from zurau.wire.kafka.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from zurau.wire.kafka.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from zurau.wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+GROUP = "readers"
+EMPTY_SUBSCRIPTION = bytes(10)
+
+
+def versions(api_key):
+    return range(APIS[api_key].first, APIS[api_key].last + 1)
+
+
+@pytest.fixture
+def broker():
+    broker = SimulatedBroker(1, LogSettings())
+    topic = CreatableTopic(name="orders", num_partitions=2, replication_factor=1)
+    broker.tell(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7)
+    return broker
+
+
+def join(broker, version=9, **changes):
+    """The answer to a join; new clients are given an id first."""
+    fields = {
+        "group_id": GROUP,
+        "session_timeout_ms": 10_000,
+        "protocol_type": "consumer",
+        "protocols": [JoinGroupRequestProtocol(name="range", metadata=EMPTY_SUBSCRIPTION)],
+        **changes,
+    }
+    response = broker.tell(JoinGroupRequest(**fields), version)
+    if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+        response = broker.tell(JoinGroupRequest(**fields | {"member_id": response.member_id}), version)
+    return response
+
+
+def sync(broker, joined, version=5, **changes):
+    shares = [SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")]
+    fields = {"group_id": GROUP, "generation_id": joined.generation_id, "member_id": joined.member_id, **changes}
+    return broker.tell(SyncGroupRequest(assignments=shares, **fields), version)
+
+
+@pytest.fixture
+def member(broker):
+    """The only member of a stable group."""
+    joined = join(broker)
+    sync(broker, joined)
+    return joined
+
+
+def commit(broker, topic, offset, version=9, **changes):
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="so far")
+    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
+    response = broker.tell(OffsetCommitRequest(group_id=GROUP, topics=topics, **changes), version)
+    return response.topics[0].partitions[0].error_code
+
+
+@pytest.mark.parametrize("version", versions(10))
+def test_the_broker_that_was_dialled_looks_after_a_group_in_every_version(broker, version):
+    response = broker.tell(FindCoordinatorRequest(key=GROUP, coordinator_keys=[GROUP]), version)
+    found = response.coordinators[0] if version >= 4 else response
+    assert (found.error_code, found.node_id, found.host, found.port) == (0, 1, "127.0.0.1", 9092)
+
+
+@pytest.mark.parametrize(("key_type", "version"), [(1, 1), (1, 4), (2, 6)])
+def test_other_coordinators_are_not_found_and_it_is_said_why(broker, key_type, version):
+    request = FindCoordinatorRequest(key="k", key_type=key_type, coordinator_keys=["k"])
+    response = broker.tell(request, version)
+    found = response.coordinators[0] if version >= 4 else response
+    assert (found.error_code != 0, found.node_id) == (True, -1)
+    assert "not served" in found.error_message
+
+
+@pytest.mark.parametrize("version", versions(11))
+def test_a_member_joins_in_every_version(broker, version):
+    joined = join(broker, version)
+    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+    assert joined.leader == joined.member_id
+    assert [member.metadata for member in joined.members] == [EMPTY_SUBSCRIPTION]
+
+
+def test_a_member_id_begins_with_who_it_is(broker):
+    assert join(broker).member_id.startswith("simulated-")
+    assert join(broker, group_id="other", group_instance_id="desk").member_id.startswith("desk-")
+
+
+@pytest.mark.parametrize("version", versions(11))
+def test_a_refused_join_is_answered_in_every_version(broker, version):
+    refused = join(broker, version, session_timeout_ms=1)
+    assert (refused.error_code, refused.generation_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, -1)
+    assert refused.protocol_name == (None if version >= 7 else "")
+
+
+@pytest.mark.parametrize("version", versions(14))
+def test_a_share_is_fetched_in_every_version(broker, version):
+    synced = sync(broker, join(broker), version)
+    assert (synced.error_code, synced.assignment) == (0, b"mine")
+    assert synced.protocol_name == ("range" if version >= 5 else None)
+
+
+def test_a_refused_sync_is_answered_with_its_code(broker, member):
+    assert sync(broker, member, generation_id=9).error_code == ErrorCode.ILLEGAL_GENERATION
+
+
+@pytest.mark.parametrize("version", versions(12))
+def test_a_heartbeat_is_answered_in_every_version(broker, member, version):
+    beat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member.member_id)
+    assert broker.tell(beat, version).error_code == 0
+    stale = HeartbeatRequest(group_id=GROUP, generation_id=9, member_id=member.member_id)
+    assert broker.tell(stale, version).error_code == ErrorCode.ILLEGAL_GENERATION
+
+
+@pytest.mark.parametrize("version", versions(13))
+def test_a_member_leaves_in_every_version(broker, member, version):
+    leavers = [MemberIdentity(member_id=member.member_id)]
+    request = LeaveGroupRequest(group_id=GROUP, member_id=member.member_id, members=leavers)
+    first, again = broker.tell(request, version), broker.tell(request, version)
+    codes = [response.members[0].error_code if version >= 3 else response.error_code for response in (first, again)]
+    assert codes == [0, ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+def test_leaving_without_a_group_name_is_refused(broker):
+    assert broker.tell(LeaveGroupRequest(group_id=""), 5).error_code == ErrorCode.INVALID_GROUP_ID
+
+
+@pytest.mark.parametrize("version", versions(8))
+def test_an_offset_is_committed_in_every_version(broker, version):
+    assert commit(broker, "orders", 5, version) == 0
+
+
+def test_an_offset_of_an_unknown_topic_is_refused_for_that_topic(broker):
+    assert commit(broker, "nothing", 5) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_refused_commit_is_refused_for_every_partition(broker, member):
+    code = commit(broker, "orders", 5, generation_id_or_member_epoch=9, member_id=member.member_id)
+    assert code == ErrorCode.ILLEGAL_GENERATION
+
+
+@pytest.mark.parametrize("version", [version for version in versions(9) if version < 8])
+def test_offsets_of_one_group_are_fetched_in_every_version(broker, version):
+    commit(broker, "orders", 5)
+    wanted = [OffsetFetchRequestTopic(name="orders", partition_indexes=[0, 1])]
+    response = broker.tell(OffsetFetchRequest(group_id=GROUP, topics=wanted), version)
+    found = [(part.committed_offset, part.metadata, part.error_code) for part in response.topics[0].partitions]
+    assert (found, response.error_code) == ([(5, "so far", 0), (-1, "", 0)], 0)
+
+
+@pytest.mark.parametrize("version", [version for version in versions(9) if version >= 8])
+def test_offsets_of_many_groups_are_fetched_in_every_version(broker, version):
+    commit(broker, "orders", 5)
+    wanted = [OffsetFetchRequestTopics(name="orders", partition_indexes=[1])]
+    groups = [OffsetFetchRequestGroup(group_id=GROUP), OffsetFetchRequestGroup(group_id="none", topics=wanted)]
+    response = broker.tell(OffsetFetchRequest(groups=groups), version)
+    found = [(group.group_id, group.topics[0].partitions[0].committed_offset) for group in response.groups]
+    assert found == [(GROUP, 5), ("none", -1)]
+
+
+def test_all_offsets_of_a_group_are_fetched_without_naming_them(broker):
+    commit(broker, "orders", 5)
+    response = broker.tell(OffsetFetchRequest(group_id=GROUP, topics=None), 7)
+    assert [(topic.name, len(topic.partitions)) for topic in response.topics] == [("orders", 1)]
+
+
+@pytest.mark.parametrize("version", versions(15))
+def test_a_group_is_described_in_every_version(broker, member, version):
+    request = DescribeGroupsRequest(groups=[GROUP, "none"], include_authorized_operations=version >= 3)
+    here, none = broker.tell(request, version).groups
+    assert (here.group_state, here.protocol_type, here.protocol_data) == ("Stable", "consumer", "range")
+    assert [(each.member_assignment, each.client_host) for each in here.members] == [(b"mine", "/127.0.0.1")]
+    assert none.group_state == "Dead"
+    assert none.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else 0)
+
+
+@pytest.mark.parametrize("version", versions(16))
+def test_groups_are_listed_in_every_version(broker, member, version):
+    commit(broker, "orders", 5, member_id=member.member_id, generation_id_or_member_epoch=1)
+    (listed,) = broker.tell(ListGroupsRequest(), version).groups
+    assert (listed.group_id, listed.protocol_type) == (GROUP, "consumer")
+    assert listed.group_state == ("Stable" if version >= 4 else "")
+    assert listed.group_type == ("classic" if version >= 5 else "")
+
+
+@pytest.mark.parametrize(
+    ("filters", "count"),
+    [({"states_filter": ["stable"]}, 1), ({"states_filter": ["Empty"]}, 0), ({"types_filter": ["Consumer"]}, 0)],
+)
+def test_listed_groups_are_filtered_by_state_and_type(broker, member, filters, count):
+    assert len(broker.tell(ListGroupsRequest(**filters), 5).groups) == count
+
+
+@pytest.mark.parametrize("version", versions(42))
+def test_groups_are_deleted_in_every_version(broker, version):
+    commit(broker, "orders", 5)
+    response = broker.tell(DeleteGroupsRequest(groups_names=[GROUP, "none"]), version)
+    assert [result.error_code for result in response.results] == [0, ErrorCode.GROUP_ID_NOT_FOUND]
+
+
+def delete_offsets(broker, topic):
+    topics = [OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=0)])]
+    return broker.tell(OffsetDeleteRequest(group_id=GROUP, topics=topics), 0)
+
+
+def test_offsets_are_deleted_partition_by_partition(broker):
+    commit(broker, "orders", 5)
+    assert delete_offsets(broker, "orders").topics[0].partitions[0].error_code == 0
+    unknown = delete_offsets(broker, "nothing").topics[0].partitions[0]
+    assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_offsets_of_an_unknown_group_are_not_deleted(broker):
+    assert delete_offsets(broker, "orders").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_and_its_offsets_survive_a_restart(broker, member):
+    commit(broker, "orders", 5, member_id=member.member_id, generation_id_or_member_epoch=1)
+    broker.stop()
+    broker.start()
+    beat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member.member_id)
+    assert broker.tell(beat, 4).error_code == 0
+    response = broker.tell(OffsetFetchRequest(group_id=GROUP, topics=None), 7)
+    assert response.topics[0].partitions[0].committed_offset == 5
