@@ -3,10 +3,12 @@
 What a generated encoder looks like (Heartbeat response, version 4):
 
     def encode(message):
+        chunks = []
         parts = []
         put = parts.append
         put(pack_i_h_x(message.throttle_time_ms, message.error_code))
-        return [join(parts)]
+        chunks.append(join(parts))
+        return chunks
 
 Neighbouring fields of fixed width, and the length after them, are written by one `pack`; an `x` is the zero byte that
 says "no tagged fields". Records are not copied: they become a chunk of their own between two joined ones. A value

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 import types
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -94,7 +95,7 @@ def narrowest(kind: Kind, *, flexible: bool) -> int:
 
 
 def _part(cls: type[Struct], version: int, flexible: bool) -> Part:
-    hints = get_type_hints(cls, include_extras=True)
+    hints = _hints(cls)
     present = [_field(name, hints[name], version, flexible) for name in cls.__struct_fields__]
     fields = [field for field in present if field is not None]
     return Part(
@@ -103,6 +104,11 @@ def _part(cls: type[Struct], version: int, flexible: bool) -> Part:
         tuple(field for field in fields if field.tag is None),
         tuple(sorted((field for field in fields if field.tag is not None), key=lambda field: field.tag or 0)),
     )
+
+
+@cache
+def _hints(cls: type[Struct]) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
 
 
 def _field(name: str, hint: Any, version: int, flexible: bool) -> Field | None:
