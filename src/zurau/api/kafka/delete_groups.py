@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.machines.groups.commands import DeleteGroup
 from zurau.wire.kafka.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -14,7 +15,7 @@ async def handle(request: DeleteGroupsRequest, call: Call) -> DeleteGroupsRespon
 
 async def _delete(group_id: str, call: Call) -> DeletableGroupResult:
     try:
-        await call.broker.group_host(group_id).ask(DeleteGroup(group_id))
+        await ask_group(group_id, DeleteGroup(group_id), call)
     except Refused as refused:
         return DeletableGroupResult(group_id=group_id, error_code=refused.code)
     return DeletableGroupResult(group_id=group_id)

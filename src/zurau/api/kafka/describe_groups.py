@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from zurau.api.kafka.authorized_operations import Operation
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.machines.groups.commands import DescribeGroup, GroupDescription
 from zurau.machines.groups.group import GroupState
@@ -30,7 +31,7 @@ async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsRe
 
 async def _describe(group_id: str, operations: int, call: Call) -> DescribedGroup:
     try:
-        description: GroupDescription = await call.broker.group_host(group_id).ask(DescribeGroup(group_id))
+        description: GroupDescription = await ask_group(group_id, DescribeGroup(group_id), call)
     except Refused as refused:
         is_unknown = refused.code is ErrorCode.GROUP_ID_NOT_FOUND
         return DescribedGroup(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.machines.groups.commands import Joined, JoinGroup, MemberIdRequired
 from zurau.machines.groups.members import Protocol
@@ -18,7 +19,7 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 async def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
     try:
-        reply = await call.broker.group_host(request.group_id).ask(_command(request, call))
+        reply = await ask_group(request.group_id, _command(request, call), call)
     except Refused as refused:
         return _without_generation(refused.code, request.member_id, call.version)
     if isinstance(reply, MemberIdRequired):

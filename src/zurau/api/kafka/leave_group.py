@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.machines.groups.commands import LeaveGroup, Leaver, Left
 from zurau.wire.kafka.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
@@ -15,7 +16,7 @@ async def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
     if call.version >= MANY_MEMBERS_SINCE:
         leavers = tuple(Leaver(member.member_id, member.group_instance_id) for member in request.members)
     try:
-        left: Left = await call.broker.group_host(request.group_id).ask(LeaveGroup(request.group_id, leavers))
+        left: Left = await ask_group(request.group_id, LeaveGroup(request.group_id, leavers), call)
     except Refused as refused:
         return LeaveGroupResponse(error_code=refused.code)
     if call.version < MANY_MEMBERS_SINCE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import CommitOffsets, NewOffset, OffsetsCommitted
@@ -27,7 +28,7 @@ async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitRespon
     known = {name: partition for name, partition in wanted.items() if name.topic in call.broker.image.topics}
     codes = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
-        reply: OffsetsCommitted = await call.broker.group_host(request.group_id).ask(_command(request, known))
+        reply: OffsetsCommitted = await ask_group(request.group_id, _command(request, known), call)
         codes |= reply.codes
     except Refused as refused:
         codes = dict.fromkeys(wanted, ErrorCode(refused.code))

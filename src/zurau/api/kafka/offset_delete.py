@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import DeleteOffsets, OffsetsDeleted
@@ -25,7 +26,7 @@ async def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteRespon
     codes = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         command = DeleteOffsets(request.group_id, known)
-        deleted: OffsetsDeleted = await call.broker.group_host(request.group_id).ask(command)
+        deleted: OffsetsDeleted = await ask_group(request.group_id, command, call)
     except Refused as refused:
         return OffsetDeleteResponse(error_code=refused.code)
     codes |= deleted.codes

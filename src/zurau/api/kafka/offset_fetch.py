@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import CommittedOffset, FetchOffsets, OffsetsFetched
@@ -73,7 +74,7 @@ async def _answer(group: OffsetFetchRequestGroup, call: Call) -> OffsetFetchResp
 
 
 async def _fetch(group_id: str, partitions: tuple[TopicPartition, ...] | None, call: Call) -> Offsets:
-    fetched: OffsetsFetched = await call.broker.group_host(group_id).ask(FetchOffsets(group_id, partitions))
+    fetched: OffsetsFetched = await ask_group(group_id, FetchOffsets(group_id, partitions), call)
     return fetched.offsets
 
 

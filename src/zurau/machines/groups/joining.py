@@ -73,10 +73,12 @@ def _check_group(group: Group | None, command: JoinGroup, settings: GroupSetting
 
 def _is_full(group: Group, member_id: str, size_max: int) -> bool:
     """At the join barrier the first ones to come have the places; otherwise those who have a place keep it."""
+    if len(group.members) < size_max:
+        return False
     member = group.members.get(member_id)
     if group.state is GroupState.PREPARING:
         return (member is None or member.join_ticket is None) and group.joining_count() >= size_max
-    return member is None and len(group.members) >= size_max
+    return member is None
 
 
 def _hand_out_id(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:

@@ -1,0 +1,32 @@
+"""Asking the machine that a group lives on, with errors that clients of a coordinator understand.
+
+When the log under a group refuses, it names what is wrong with a partition. The client knows no partition here: to
+it, its coordinator is gone or busy, and it shall look for it again or wait.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from zurau.api.kafka.call import Call
+from zurau.errors import Refused
+from zurau.machines.groups.commands import GroupCommand
+from zurau.wire.kafka.error_codes import ErrorCode
+
+_AS_COORDINATOR: dict[IntEnum, ErrorCode] = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+}
+
+
+async def ask_group(group_id: str, command: GroupCommand, call: Call) -> Any:
+    """The reply of the group's machine; raises `Refused`."""
+    try:
+        return await call.broker.group_host(group_id).ask(command)
+    except Refused as refused:
+        raise Refused(_AS_COORDINATOR.get(refused.code, refused.code), refused.message) from refused
