@@ -281,7 +281,10 @@ class Log:
         self._put_away(later)
         self._unflushed = [segment for segment in self._unflushed if segment in kept]
         self._disk.flush_directory(self.directory)
-        self._end_at(self._active.end.offset)
+        if self._active.end.offset < self.start_offset:
+            self.restart_at(self.start_offset)  # the only batch left began before the start, and was cut too
+        else:
+            self._end_at(self._active.end.offset)
 
     def restart_at(self, offset: Offset) -> None:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare."""

@@ -36,29 +36,32 @@ def find_by_timestamp(
 
 def find_max_timestamp(segments: Sequence[Segment], start: Offset, upto: Offset) -> OffsetAndTimestamp | None:
     """The record with the largest timestamp; the first of them if several have it."""
-    best: tuple[Segment, int, BatchHeader] | None = None
+    best: OffsetAndTimestamp | None = None
     for segment in segments:
-        if best is not None and segment.max_timestamp <= best[2].max_timestamp:
+        if best is not None and segment.max_timestamp <= best.timestamp:
             continue
-        for position, header in _candidates(segment, start, upto):
-            if header.record_count and (best is None or header.max_timestamp > best[2].max_timestamp):
-                best = segment, position, header
-    if best is None:
-        return None
-    found = max(_records(*best, start, upto), key=lambda record: (record.timestamp, -record.offset), default=None)
-    return OffsetAndTimestamp(found.offset, found.timestamp) if found else None
+        # The latest batches first. Of the first that is unpacked, only a record before `start` can disappoint.
+        for position, header in sorted(_candidates(segment, start, upto), key=lambda one: -one[1].max_timestamp):
+            if best is not None and header.max_timestamp <= best.timestamp:
+                break
+            for record in _records(segment, position, header, start, upto):
+                if best is None or record.timestamp > best.timestamp:
+                    best = OffsetAndTimestamp(record.offset, record.timestamp)
+    return best
 
 
 def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple[int, BatchHeader]]:
-    """The batch that the segment knows to be the latest, if that one may be seen; else all that may."""
+    """The batch that the segment knows to be the latest, if it may be seen wholly; else all that may be seen."""
     latest = segment.max_timestamp_offset
-    known = start <= latest < upto and segment.size > 0
-    for position, header in segment.headers(segment.find(latest if known else start)):
+    if segment.size and start <= latest < upto:
+        position, header = next(segment.headers(segment.find(latest)))
+        if header.base_offset >= start:
+            yield position, header
+            return
+    for position, header in segment.headers(segment.find(start)):
         if header.next_offset > upto:
             return
         yield position, header
-        if known:
-            return
 
 
 def _records(segment: Segment, position: int, header: BatchHeader, start: Offset, upto: Offset) -> Iterator[Record]:

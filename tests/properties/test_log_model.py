@@ -1,0 +1,209 @@
+"""A log against a plain list of batches: whatever is done to it, and wherever the power goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.log.log import Log
+from zurau.log.settings import LogSettings
+from zurau.records.batch import BatchHeader, parse_header, stamp
+from zurau.records.builder import NewRecord, build_batch
+from zurau.records.compression import Compression
+from zurau.records.record import iter_records
+from zurau.simulation.disk import SimulatedDisk
+
+DIRECTORY = "logs/t-0"
+SETTINGS = LogSettings(segment_bytes=900, index_interval_bytes=150, retention_ms=1000, segment_ms=700)
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Invariant: the log holds exactly `batches`, as far as they are not before its start."""
+
+    @initialize(seed=st.integers(0, 2**16))
+    def begin(self, seed: int) -> None:
+        self.disk = SimulatedDisk(seed)
+        self.disk.make_directory("logs")
+        self.batches: list[bytes] = []
+        self.flushed_offset = 0
+        self.deleted_before = 0
+        self.epoch = 0
+        self.now_ms = 1000
+        self.flushing: Callable[[], None] | None = None
+        self.flushing_upto = 0
+        self.open(clean=False)
+
+    def open(self, *, clean: bool) -> None:
+        self.flushing = None
+        self.log = Log.open(self.disk, DIRECTORY, SETTINGS, now_ms=self.now_ms, clean=clean)
+
+    # What the loop does
+
+    @rule(
+        values=st.lists(st.binary(max_size=120), min_size=1, max_size=4),
+        codec=st.sampled_from(list(Compression)),
+        elapsed_ms=st.integers(-50, 200),
+        new_epoch=st.booleans(),
+    )
+    def append(self, values: list[bytes], codec: Compression, elapsed_ms: int, new_epoch: bool) -> None:
+        self.epoch += new_epoch
+        self.now_ms = max(1000, self.now_ms + elapsed_ms)
+        records = [NewRecord(b"key", value, timestamp=self.now_ms - n) for n, value in enumerate(values)]
+        batch = build_batch(records, compression=codec)
+        self.log.append(batch, stamp(batch, self.log.end_offset, self.epoch))
+        self.batches.append(bytes(batch))
+
+    @rule()
+    def append_to_a_full_disk(self) -> None:
+        self.disk.capacity_bytes = self.disk.used_bytes
+        batch = build_batch([NewRecord(None, b"no room", timestamp=self.now_ms)])
+        with pytest.raises(DiskFault):
+            self.log.append(batch, stamp(batch, self.log.end_offset, self.epoch))
+        self.disk.capacity_bytes = 1 << 40
+
+    @rule()
+    def begin_flush(self) -> None:
+        if self.flushing is None:
+            self.flushing = self.log.begin_flush()
+            self.flushing_upto = self.log.end_offset
+
+    @rule()
+    def finish_flush(self) -> None:
+        if self.flushing is not None:
+            self.flushing()
+            self.log.flush_done()
+            self.flushing = None
+            self.flushed_offset = max(self.flushed_offset, self.flushing_upto)
+            assert self.log.flushed_offset >= self.flushed_offset
+
+    @rule()
+    def expire(self) -> None:
+        before = self.log.start_offset
+        self.log.expire(self.now_ms, self.log.end_offset)
+        assert before <= self.log.start_offset <= self.log.end_offset
+
+    @rule(share=st.floats(0, 1))
+    def delete_records(self, share: float) -> None:
+        start, end = self.log.start_offset, self.log.end_offset
+        self.log.advance_start(start + int(share * (end - start)))
+        self.deleted_before = self.log.start_offset
+
+    @rule(share=st.floats(0, 1))
+    def truncate(self, share: float) -> None:
+        start, end = self.log.start_offset, self.log.end_offset
+        self.log.truncate_to(start + int(share * (end - start)))
+        self.forget_from(self.log.end_offset)
+        self.flushing_upto = min(self.flushing_upto, self.log.end_offset)
+
+    @rule()
+    def remove_files(self) -> None:
+        work = self.log.take_removals()
+        if work is not None:
+            work()
+
+    # What happens to it
+
+    @rule()
+    def restart(self) -> None:
+        self.log.close()
+        self.flushed_offset = self.log.end_offset
+        self.open(clean=True)
+        assert self.log.end_offset == self.flushed_offset
+
+    @rule()
+    def kill_process(self) -> None:
+        end_offset = self.log.end_offset
+        self.open(clean=False)
+        assert self.log.end_offset == end_offset
+
+    @rule(clean=st.booleans())
+    def lose_power(self, clean: bool) -> None:
+        self.disk.crash()
+        self.open(clean=False)
+        assert self.log.end_offset >= self.flushed_offset
+        assert self.log.start_offset >= self.deleted_before
+        self.forget_from(self.log.end_offset)
+
+    # What can be seen
+
+    @precondition(lambda self: self.log.start_offset < self.log.end_offset)
+    @rule(share=st.floats(0, 1), upto_share=st.floats(0, 1), max_bytes=st.integers(1, 3000))
+    def read_anywhere(self, share: float, upto_share: float, max_bytes: int) -> None:
+        start, end = self.log.start_offset, self.log.end_offset
+        offset = start + int(share * (end - start))
+        upto = start + int(upto_share * (end - start))
+        data = self.log.read(offset, max_bytes, upto)
+        expected = [b for b in self.batches if header(b).last_offset >= offset and header(b).next_offset <= upto]
+        if offset >= upto:
+            expected = []
+        assert b"".join(expected).startswith(data)
+        assert bool(data) == bool(expected)
+        assert len(data) <= max_bytes or data == expected[0]
+
+    @rule(offset=st.integers(-3, 200))
+    def read_out_of_range(self, offset: int) -> None:
+        if not self.log.start_offset <= offset <= self.log.end_offset:
+            with pytest.raises(OffsetOutOfRange):
+                self.log.read(offset, 100, self.log.end_offset)
+
+    @rule(earlier_ms=st.integers(-100, 1500))
+    def find_by_time(self, earlier_ms: int) -> None:
+        wanted = self.now_ms - earlier_ms
+        records = [
+            record for b in self.batches for record in iter_records(b) if record.offset >= self.log.start_offset
+        ]
+        expected = next(((r.offset, r.timestamp) for r in records if r.timestamp >= wanted), None)
+        assert self.log.find_by_timestamp(wanted, self.log.end_offset) == expected
+        latest = max(((r.timestamp, -r.offset) for r in records), default=None)
+        found = self.log.find_max_timestamp(self.log.end_offset)
+        assert found == (None if latest is None else (-latest[1], latest[0]))
+
+    @invariant()
+    def holds_what_was_appended(self) -> None:
+        kept = [b for b in self.batches if header(b).next_offset > self.log.start_offset]
+        assert [h.base_offset for h in self.log.headers(self.log.start_offset)] == [
+            header(b).base_offset for b in kept
+        ]
+        assert self.log.end_offset == (header(kept[-1]).next_offset if kept else self.log.start_offset)
+        found = bytearray()
+        offset = self.log.start_offset
+        while offset < self.log.end_offset:
+            data = self.log.read(offset, 500, self.log.end_offset)
+            found += data
+            offset = last_header(data).next_offset
+        assert found == b"".join(kept)
+
+    @invariant()
+    def epochs_are_those_of_the_batches(self) -> None:
+        for batch in self.batches:
+            one = header(batch)
+            if one.base_offset >= self.log.start_offset:
+                known, end = self.log.epochs.end_offset_for(one.leader_epoch, self.log.end_offset)
+                assert known == one.leader_epoch
+                assert end > one.last_offset
+
+    def forget_from(self, offset: int) -> None:
+        self.batches = [b for b in self.batches if header(b).next_offset <= offset]
+        self.flushed_offset = min(self.flushed_offset, offset)
+
+
+def header(batch: bytes) -> BatchHeader:
+    return parse_header(batch)
+
+
+def last_header(data: bytes) -> BatchHeader:
+    position = 0
+    while True:
+        found = parse_header(data, position)
+        position += found.length
+        if position >= len(data):
+            return found
+
+
+LogMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+test_a_log_is_a_list_that_survives = LogMachine.TestCase
