@@ -83,7 +83,7 @@ class Placement:
         for partition in list(self._of(topic)):
             del self.partitions[partition.name]
             partition.close(_topic_is_gone)
-            partition.log.close()
+            partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
             self._delete(str(partition.name), topic.topic_id)
 
     def close(self) -> None:

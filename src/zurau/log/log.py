@@ -238,6 +238,8 @@ class Log:
 
     def flush_done(self) -> None:
         """The work of the oldest flush is done: what was appended before it began is safe."""
+        if not self._flushes:
+            return  # the log was closed meanwhile, and made safe there and then
         flush = self._flushes.popleft()
         self.flushed_offset = max(self.flushed_offset, flush.end_offset)
         self._epoch_changes_saved = max(self._epoch_changes_saved, flush.epoch_changes)

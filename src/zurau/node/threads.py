@@ -42,11 +42,16 @@ class _Completions:
         with self._lock:
             outcomes, self._outcomes = self._outcomes, deque()
             self._wake_up_scheduled = False
-        for pending, value, error in outcomes:
-            if error is None:
-                pending.resolve(value)
-            else:
-                pending.fail(error)
+        try:
+            while outcomes:
+                pending, value, error = outcomes.popleft()
+                if error is None:
+                    pending.resolve(value)
+                else:
+                    pending.fail(error)
+        finally:
+            if outcomes:  # a callback had a defect, which asyncio logs; the others still get theirs
+                self.add(list(outcomes))
 
 
 class Threads:
