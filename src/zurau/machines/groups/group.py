@@ -145,9 +145,12 @@ class Group:
     def joining_count(self) -> int:
         return sum(member.join_ticket is not None for member in self.members.values())
 
-    def can_agree(self, protocol_type: str, protocols: Collection[Protocol], besides: str | None) -> bool:
+    def can_agree(self, protocol_type: str, protocols: Collection[Protocol], besides: str) -> bool:
         """Whether somebody with these protocols and all members besides that one would have one in common."""
-        others = [member for member in self.members.values() if member.member_id != besides]
+        known = self.members.get(besides)
+        if known is not None and protocol_type == self.protocol_type and known.protocols == protocols:
+            return True
+        others = [member for member in self.members.values() if member is not known]
         if others and protocol_type != self.protocol_type:
             return False
         return any(all(other.speaks(offered.name) for other in others) for offered in protocols)

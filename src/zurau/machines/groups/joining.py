@@ -19,7 +19,7 @@ import dataclasses
 from zurau.machines.groups.commands import NO_MEMBER, JoinGroup, MemberIdRequired
 from zurau.machines.groups.group import Group, GroupState
 from zurau.machines.groups.members import Member, means_the_same
-from zurau.machines.groups.rebalance import begin, dismiss, renew_session, settle, wait_at_join_barrier
+from zurau.machines.groups.rebalance import dismiss, renew_session, settle, wait_at_join_barrier
 from zurau.machines.groups.records import agreement_record
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.groups.step import Step, TimerKind
@@ -104,10 +104,7 @@ def _welcome(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> No
     group.has_newcomers = True
     group.add(member)
     wait_at_join_barrier(group, member, ticket, step)
-    if group.state is GroupState.EMPTY:
-        begin(group, step)
-    else:
-        settle(group, step)
+    settle(group, step)
 
 
 def _rejoin(group: Group, member: Member, command: JoinGroup, ticket: Ticket, step: Step) -> None:

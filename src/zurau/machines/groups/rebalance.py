@@ -61,7 +61,7 @@ def settle(group: Group, step: Step) -> None:
     """The membership has changed: begin a rebalance, or see whether the one under way can go on."""
     if group.state is GroupState.PREPARING:
         open_join_barrier_if_met(group, step)
-    elif group.state is not GroupState.EMPTY:
+    else:
         begin(group, step)
 
 
@@ -89,8 +89,7 @@ def open_join_barrier_if_met(group: Group, step: Step) -> None:
 
 
 def join_barrier_timed_out(group: Group, step: Step) -> None:
-    if group.state is not GroupState.PREPARING:
-        return
+    assert group.state is GroupState.PREPARING
     until_ms = group.gathering_until_ms
     if until_ms is not None and group.has_newcomers and step.now_ms < until_ms:
         group.has_newcomers = False
@@ -188,8 +187,7 @@ def _open_sync_barrier(group: Group, assignments: Mapping[str, bytes], step: Ste
 
 def sync_barrier_timed_out(group: Group, step: Step) -> None:
     """Whoever did not come for its share is not there: share out again without it."""
-    if group.state not in (GroupState.COMPLETING, GroupState.STABLE):
-        return
+    assert group.state in (GroupState.COMPLETING, GroupState.STABLE)
     for member in list(group.members.values()):
         if not member.has_synced:
             remove_member(group, member, step)

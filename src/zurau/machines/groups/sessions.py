@@ -58,10 +58,8 @@ def _leave_one(group: Group, leaver: Leaver, step: Step) -> ErrorCode:
 
 
 def session_timed_out(group: Group, member_id: str, step: Step) -> None:
-    member = group.members.get(member_id)
-    if member is not None:
-        remove_member(group, member, step)
-        settle(group, step)
+    remove_member(group, group.members[member_id], step)
+    settle(group, step)
 
 
 def pending_member_timed_out(group: Group, member_id: str, step: Step) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import Any, NamedTuple
 
 from zurau.errors import Refused
@@ -18,7 +18,7 @@ from zurau.machines.machine import Decision, StateRecord, Ticket
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
-class TimerKind(Enum):
+class TimerKind(IntEnum):
     #: A member that was not heard of for its session timeout is gone.
     SESSION = auto()
     #: An id was handed out and its owner did not join with it.

@@ -160,3 +160,26 @@ def test_an_empty_group_without_offsets_is_removed(stage):
     stage.advance(HOUR_MS)
     assert not stage.machine.groups
     assert stage.machine.next_deadline_ms() is None
+
+
+def test_nothing_expires_in_the_middle_of_a_rebalance(stage_with):
+    stage = stage_with(offsets_check_interval_ms=1_000)
+    stage.commit("bills", 5, retention_ms=500)
+    stage.join("a")
+    stage.advance(5_000)
+    assert stage.committed() == {"bills": 5}
+
+
+def test_nothing_expires_while_members_may_use_it_for_all_we_know(stage_with):
+    stage = stage_with(offsets_check_interval_ms=1_000)
+    stage.commit("bills", 5, retention_ms=500)
+    stage.form("a", protocol_type="connect")
+    stage.advance(5_000)
+    assert stage.committed() == {"bills": 5}
+
+
+def test_an_id_that_was_given_out_does_not_outlive_its_group(stage):
+    stage.join("a", needs_known_id=True)
+    delete(stage)
+    stage.advance(10_000)
+    assert not stage.machine.groups

@@ -143,3 +143,14 @@ def test_a_static_member_cannot_be_removed_under_an_old_id(stage):
 def test_an_unknown_instance_id_cannot_leave(stage):
     stage.form("a")
     assert stage.leave(Leaver("", "none")) == Left((ErrorCode.UNKNOWN_MEMBER_ID,))
+
+
+def test_a_heartbeat_from_the_barrier_starts_no_session(stage):
+    stage.form("a", "b")
+    waiting = stage.join("a")
+    assert stage.heartbeat("a") is ErrorCode.REBALANCE_IN_PROGRESS
+    for _ in range(2):
+        stage.advance(9_000)
+        stage.heartbeat("b")
+    stage.join("b")
+    assert stage.outcome(waiting).generation == stage.generation

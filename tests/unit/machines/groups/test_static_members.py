@@ -124,3 +124,11 @@ def test_a_group_of_absent_static_members_waits_for_one_of_them(stage):
 def test_a_static_member_expires_like_any_other(desk):
     desk.advance(10_000)
     assert desk.heartbeat("b", instance_id="desk") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_static_leader_that_is_away_leads_no_longer(stage):
+    stage.form("a", instance_id="desk", session_timeout_ms=120_000)
+    ticket = stage.join("b")
+    stage.advance(30_000)
+    joined = stage.outcome(ticket)
+    assert (joined.leader_id, len(joined.members)) == ("b", 2)
