@@ -53,11 +53,10 @@ def find_max_timestamp(segments: Sequence[Segment], start: Offset, upto: Offset)
 def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple[int, BatchHeader]]:
     """The batch that the segment knows to be the latest, if it may be seen wholly; else all that may be seen."""
     latest = segment.max_timestamp_offset
-    if segment.size and start <= latest < upto:
-        position, header = next(segment.headers(segment.find(latest)))
-        if header.base_offset >= start:
-            yield position, header
-            return
+    known = next(segment.headers(segment.find(latest)), None) if start <= latest < upto else None
+    if known is not None and known[1].base_offset >= start:
+        yield known
+        return
     for position, header in segment.headers(segment.find(start)):
         if header.next_offset > upto:
             return
