@@ -93,11 +93,21 @@ def member(bootstrap, group, topic, session_timeout_ms=6000, **options):
             **options,
         }
     )
-    consumer.subscribe(
-        [topic],
-        on_assign=lambda _, given: say(assigned=sorted(one.partition for one in given)),
-        on_revoke=lambda _, taken: say(revoked=sorted(one.partition for one in taken)),
-    )
+    held = set()
+    is_incremental = "cooperative" in options.get("partition.assignment.strategy", "")
+
+    def on_assign(_, given):
+        held.update(one.partition for one in given)
+        say(assigned=sorted(held))
+
+    def on_revoke(_, taken):
+        held.difference_update(one.partition for one in taken)
+        if is_incremental:
+            say(assigned=sorted(held))
+        else:
+            say(revoked=sorted(one.partition for one in taken))
+
+    consumer.subscribe([topic], on_assign=on_assign, on_revoke=on_revoke, on_lost=on_revoke)
     leaving = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), leaving.set()), daemon=True).start()
     while not leaving.is_set():
