@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from zurau import __version__
-from zurau.cli import cluster, consume, group, produce, topic
+from zurau.cli import cluster, consume, group, log, produce, topic
 from zurau.cli.options import SETTINGS
 
 app = typer.Typer(
@@ -59,6 +59,7 @@ app.command(name="produce")(produce.produce)
 app.command(name="consume")(consume.consume)
 app.add_typer(group.app, name="group")
 app.command(name="cluster")(cluster.cluster)
+app.add_typer(log.app, name="log")
 
 
 @app.command()

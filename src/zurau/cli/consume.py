@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import select
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -163,6 +165,14 @@ def _group_reader(cluster: Cluster, topic: str, indexes: list[int] | None, start
     return GroupConsumer(cluster, group, [topic], start=GO_TO_START if start.from_beginning else GO_TO_END)
 
 
+def _notice_closed_pipe() -> None:
+    """A pipe whose other end is gone is otherwise noticed only with the next record, which may never come."""
+    poller = select.poll()
+    poller.register(sys.stdout.fileno(), 0)
+    if any(event & select.POLLERR for _, event in poller.poll(0)):
+        raise BrokenPipeError(errno.EPIPE, "whoever was reading is gone")
+
+
 class Printing:
     """Prints what a reader brings until there is a reason to stop.
 
@@ -195,6 +205,7 @@ class Printing:
         with progress("reading", total, wanted=wanted) as advance:
             while not self._is_finished():
                 advance(self._print(self._reader.poll(ROUND_S)))
+                _notice_closed_pipe()
                 self._find_ends()
 
     def _find_ends(self) -> None:

@@ -44,16 +44,19 @@ class ParsedRecord(NamedTuple):
 
 
 def render_json(partition: TopicPartition, record: Record) -> bytes:
-    described = {
-        "topic": partition.topic,
-        "partition": partition.partition,
+    place = {"topic": partition.topic, "partition": partition.partition}
+    return json.dumps(place | record_object(record), ensure_ascii=False).encode() + b"\n"
+
+
+def record_object(record: Record) -> dict[str, Any]:
+    """A record as a JSON object, without the place where it was found."""
+    return {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key": _to_json(record.key),
         "value": _to_json(record.value),
         "headers": [[name, _to_json(value)] for name, value in record.headers],
     }
-    return json.dumps(described, ensure_ascii=False).encode() + b"\n"
 
 
 def parse_json(line: bytes) -> ParsedRecord:

@@ -1,0 +1,165 @@
+"""`zurau log dump`: what is in the files of a data directory, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zurau.cli.consume import RecordFormat
+from zurau.cli.options import SETTINGS
+
+if TYPE_CHECKING:
+    from zurau.log.dump import Finding
+    from zurau.records.batch import BatchHeader
+
+app = typer.Typer(help="The files that a broker stores.", no_args_is_help=True, **SETTINGS)
+
+SHOWN_BYTES = 60
+
+
+@app.callback()
+def root() -> None:
+    """With one command only, its name would not be needed; it is, for those that will come."""
+
+
+@app.command()
+def dump(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A broker's directory, or one partition's.")],
+    partition: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this partition of it, for example orders-0.")
+    ] = None,
+    records: Annotated[bool, typer.Option("--records", help="Also every record.")] = False,
+    indexes: Annotated[bool, typer.Option("--indexes", help="Also the entries of the indexes.")] = False,
+    form: Annotated[RecordFormat, typer.Option("--format", "-f", help="Lines of text, or of JSON.")] = (
+        RecordFormat.TEXT
+    ),
+) -> None:
+    """Print segments, batches and, if asked for, records and index entries. Exits with 1 when something is damaged.
+
+    Only reads, so the broker may be running. Understands Apache Kafka's directories too.
+
+    \b
+    Examples:
+      zurau log dump zurau-data
+      zurau log dump zurau-data --partition orders-0 --records
+      zurau log dump zurau-data/orders-0 --indexes --format json
+    """
+    from zurau.log.dump import DamageFound, dump_log
+    from zurau.node.disk import RealDisk
+
+    render = _as_json if form is RecordFormat.JSON else _as_text
+    damaged = 0
+    disk = RealDisk(directory)
+    for name in _logs(directory, partition):
+        for finding in dump_log(disk, name, records=records, indexes=indexes):
+            damaged += isinstance(finding, DamageFound)
+            sys.stdout.write(render(finding) + "\n")
+    if damaged:
+        sys.stderr.write(f"zurau: {damaged} damaged {'place' if damaged == 1 else 'places'}; see the lines above\n")
+        raise typer.Exit(1)
+
+
+def _logs(directory: Path, partition: str | None) -> Iterator[str]:
+    """The directories with segments in them, relative to `directory`; the empty name is itself."""
+    from zurau.errors import SettingsError
+
+    if partition is not None:
+        directory /= partition
+    if not directory.is_dir():
+        raise SettingsError(f"there is no directory {directory}; give the --dir of a broker")
+    inside = sorted(path.parent.name for path in directory.glob("*/*.log"))
+    if any(directory.glob("*.log")):
+        yield partition or ""
+    elif inside:
+        yield from dict.fromkeys(inside)
+    else:
+        raise SettingsError(f"there are no segments in {directory}; give the --dir of a broker, or one partition's")
+
+
+def _as_json(finding: Finding) -> str:
+    from zurau.cli.record_text import record_object
+    from zurau.log.dump import BatchFound, RecordFound
+
+    kind = _KINDS[type(finding).__name__]
+    if isinstance(finding, BatchFound):
+        fields: dict[str, Any] = {"position": finding.position} | _batch_fields(finding.header)
+    elif isinstance(finding, RecordFound):
+        fields = record_object(finding.record)
+    else:
+        fields = {name: value for name, value in finding._asdict().items() if name != "path"}
+    return json.dumps({"kind": kind, "file": finding.path} | fields, ensure_ascii=False)
+
+
+_KINDS = {
+    "SegmentFound": "segment",
+    "BatchFound": "batch",
+    "RecordFound": "record",
+    "OffsetEntryFound": "offset_entry",
+    "TimeEntryFound": "time_entry",
+    "DamageFound": "damage",
+}
+
+
+def _batch_fields(header: BatchHeader) -> dict[str, Any]:
+    from zurau.records.compression import Compression
+
+    return {
+        "base_offset": header.base_offset,
+        "last_offset": header.last_offset,
+        "records": header.record_count,
+        "bytes": header.length,
+        "leader_epoch": header.leader_epoch,
+        "compression": Compression(header.compression).name.lower(),
+        "max_timestamp": header.max_timestamp,
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "base_sequence": header.base_sequence,
+        "transactional": header.is_transactional,
+        "control": header.is_control,
+        "crc": header.crc,
+    }
+
+
+def _as_text(finding: Finding) -> str:
+    from zurau.cli.times import format_time
+    from zurau.log.dump import BatchFound, DamageFound, OffsetEntryFound, RecordFound, SegmentFound
+
+    if isinstance(finding, SegmentFound):
+        return f"{finding.path}: from offset {finding.base_offset}, {finding.size_bytes} bytes"
+    if isinstance(finding, BatchFound):
+        return _batch_text(finding.position, finding.header)
+    if isinstance(finding, RecordFound):
+        record = finding.record
+        written = f"    {record.offset} {format_time(record.timestamp) or '-'}"
+        return f"{written} key={_shorten(record.key)} value={_shorten(record.value)} headers={len(record.headers)}"
+    if isinstance(finding, OffsetEntryFound):
+        return f"  index: offset {finding.offset} at {finding.position}"
+    if isinstance(finding, DamageFound):
+        return f"  DAMAGED at {finding.position}: {finding.text}"
+    return f"  timeindex: {format_time(finding.timestamp) or '-'} at offset {finding.offset}"
+
+
+def _batch_text(position: int, header: BatchHeader) -> str:
+    from zurau.cli.times import format_time
+
+    fields = _batch_fields(header)
+    flags = [name for name in ("transactional", "control") if fields[name]]
+    if header.producer_id >= 0:
+        flags.append(f"producer {header.producer_id}/{header.producer_epoch} from {header.base_sequence}")
+    return (
+        f"  {position}: offsets {header.base_offset} to {header.last_offset}, {header.record_count} records,"
+        f" {header.length} bytes, {', '.join([fields['compression'], *flags])},"
+        f" epoch {header.leader_epoch}, {format_time(header.max_timestamp) or '-'}"
+    )
+
+
+def _shorten(content: bytes | None) -> str:
+    if content is None:
+        return "null"
+    shown = repr(content[:SHOWN_BYTES].decode(errors="backslashreplace"))
+    return shown if len(content) <= SHOWN_BYTES else f"{shown}... ({len(content)} bytes)"

@@ -1,0 +1,85 @@
+"""The command line as a whole: help, versions, errors, and what it imports."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from zurau import __version__
+
+COMMANDS = [
+    ("topic", "create"),
+    ("topic", "list"),
+    ("topic", "describe"),
+    ("topic", "delete"),
+    ("topic", "config"),
+    ("topic", "add-partitions"),
+    ("topic", "purge"),
+    ("produce",),
+    ("consume",),
+    ("group", "list"),
+    ("group", "describe"),
+    ("group", "reset"),
+    ("group", "delete"),
+    ("cluster",),
+    ("serve",),
+    ("log", "dump"),
+]
+
+
+def python(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_help_of_every_command_has_an_example(zurau, command):
+    shown = zurau(*command, "--help")
+    assert shown.returncode == 0
+    assert f"zurau {' '.join(command)}" in shown.stdout.lower().partition("example")[2]
+
+
+def test_the_version_is_told_both_ways(zurau):
+    assert zurau("version").stdout.startswith(f"zurau {__version__} ")
+    assert zurau("--version").stdout == zurau("version").stdout
+
+
+def test_without_a_broker_the_error_says_what_to_do(zurau):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    failed = zurau("topic", "list", "--bootstrap", f"127.0.0.1:{port}")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == (
+        f"zurau: no broker at 127.0.0.1:{port} (Connection refused);"
+        " start one with `zurau serve` or pass --bootstrap HOST:PORT\n"
+    )
+
+
+def test_a_command_that_does_not_exist_is_wrong_usage(zurau):
+    assert zurau("topics").returncode == 2
+
+
+def test_an_address_that_is_none_is_refused(zurau):
+    failed = zurau("topic", "list", "--bootstrap", "kafka:port")
+    assert failed.returncode == 1
+    assert "is not HOST:PORT" in failed.stderr
+
+
+def test_help_needs_neither_rich_nor_the_client():
+    program = (
+        "import sys; from zurau.cli.commands import app; app(['--help'], standalone_mode=False);"
+        "bad = [name for name in sys.modules if name.split('.')[0] in {'rich', 'msgspec', 'asyncio'}"
+        " or name.startswith('zurau.client')]; sys.exit(str(bad) if bad else 0)"
+    )
+    done = python(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_plain_table_needs_no_rich(broker):
+    program = (
+        f"import sys; from zurau.cli.commands import app;"
+        f"app(['cluster', '-b', '{broker.bootstrap}'], standalone_mode=False); sys.exit('rich' in sys.modules)"
+    )
+    assert python(program).returncode == 0
