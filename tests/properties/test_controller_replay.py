@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from zurau.log.settings import LogSettings
 
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import Refused
 from zurau.ids import BrokerId, TopicId
+from zurau.log.settings import LogSettings
 from zurau.machines.controller.commands import (
     AllocateProducerIds,
     AlterConfigs,
