@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from zurau.wire.kafka.error_codes import ErrorCode
 
 from zurau.errors import Refused
 from zurau.ids import TopicId
@@ -14,6 +13,7 @@ from zurau.machines.controller.commands import (
     ReplaceConfigs,
     ResourceType,
 )
+from zurau.wire.kafka.error_codes import ErrorCode
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 
