@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from zurau.wire.kafka.error_codes import ErrorCode
 
 from zurau.errors import CorruptData, Refused
 from zurau.ids import BrokerId
@@ -9,6 +8,7 @@ from zurau.machines.controller.changes import BrokerAdded
 from zurau.machines.controller.commands import AllocateProducerIds, RegisterBroker
 from zurau.machines.controller.records import ProducerIdsAllocated, decode_record, encode_record
 from zurau.machines.machine import StateRecord
+from zurau.wire.kafka.error_codes import ErrorCode
 
 
 def test_blocks_of_producer_ids_never_overlap(cluster):
