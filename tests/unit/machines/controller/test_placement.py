@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from zurau.wire.kafka.error_codes import ErrorCode
 
 from zurau.errors import Refused
 from zurau.ids import TopicId
 from zurau.machines.controller.commands import CreatePartitions, CreateTopic
 from zurau.machines.controller.placement import place
+from zurau.wire.kafka.error_codes import ErrorCode
 
 A_TOPIC_ID = TopicId(bytes(16))
 
