@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from zurau.wire.kafka.error_codes import ErrorCode
 
 from zurau.errors import Refused
 from zurau.ids import TopicId
 from zurau.machines.controller.changes import PartitionsAdded, TopicAdded, TopicRemoved
 from zurau.machines.controller.commands import CreatePartitions, CreateTopic, DeleteTopic
 from zurau.machines.controller.names import OFFSETS_TOPIC
+from zurau.wire.kafka.error_codes import ErrorCode
 
 A_TOPIC_ID = TopicId(bytes(range(16)))
 
