@@ -66,9 +66,7 @@ class Setting:
         if self.choices:
             for word in value if isinstance(value, tuple) else (value,):
                 if word not in self.choices:
-                    raise SettingsError(
-                        f"{self.kafka_name}={word!r} is unknown; use one of {', '.join(self.choices)}"
-                    )
+                    raise SettingsError(f"{self.kafka_name}={word!r} is unknown; use one of {', '.join(self.choices)}")
 
     def text(self, value: Any) -> str:
         """The value as Kafka's tools print it."""
@@ -85,8 +83,8 @@ def setting(
     *,
     doc: str,
     broker_name: str | None = None,
-    at_least: int | float | None = None,
-    at_most: int | float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
     choices: Iterable[str] = (),
 ) -> Any:
     """Declare a setting as a dataclass field. Types: int, float, bool, str, and tuple (a comma-separated list)."""

@@ -95,10 +95,10 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(share=st.floats(0, 1))
     def truncate(self, share: float) -> None:
+        self.finish_flush()
         start, end = self.log.start_offset, self.log.end_offset
         self.log.truncate_to(start + int(share * (end - start)))
         self.forget_from(self.log.end_offset)
-        self.flushing_upto = min(self.flushing_upto, self.log.end_offset)
 
     @rule()
     def remove_files(self) -> None:

@@ -37,7 +37,7 @@ from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.machine import Ticket
 from zurau.settings import HOUR_MS, MINUTE_MS
-from zurau.simulation.consumer import GROUP, PARTITIONS, Consumer, Phase
+from zurau.simulation.consumer import GROUP, PARTITIONS, Consumer, Phase, partitions_of
 from zurau.simulation.machine_stage import MachineStage
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -230,7 +230,7 @@ class NoPartitionHasTwoOwners(Checker):
     def answered(self, world: World, asker: Consumer, command: GroupCommand, reply: Any) -> None:
         if isinstance(command, SyncGroup) and isinstance(reply, Synced):
             member = command.instance_id or command.member_id
-            for index in reply.assignment:
+            for index in partitions_of(reply.assignment):
                 owner = self.owners.setdefault((command.generation, index), member)
                 assert owner == member, f"{index} belongs to {owner} and {member} in generation {command.generation}"
         elif isinstance(command, CommitOffsets) and isinstance(reply, OffsetsCommitted):

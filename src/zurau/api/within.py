@@ -9,7 +9,7 @@ from zurau.ports import Clock
 
 
 async def within(timeout_ms: float, awaited: Pending[Any], clock: Clock) -> bool:
-    """Wait until `awaited` is done or the time is over; False when it was the time. Its value or error is left alone."""
+    """Wait until `awaited` is done or the time is over; False when it was the time. Its outcome is left alone."""
     if awaited.is_done:
         return True
     if timeout_ms <= 0:

@@ -63,9 +63,7 @@ def consume(
         list[int] | None, typer.Option(metavar="N", min=0, help="Only this one; may be repeated.")
     ] = None,
     group: Annotated[str | None, typer.Option("--group", "-g", help="Read as a member of this group.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--max", "-n", metavar="N", min=1, help="Stop after N records.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option("--max", "-n", metavar="N", min=1, help="Stop after N records.")] = None,
     until_end: Annotated[bool, typer.Option("--until-end", help="Stop at what is the end when starting.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="Print the key and a tab before the value.")] = False,
     headers: Annotated[bool, typer.Option("--headers", help="Print the headers and a tab before the rest.")] = False,
@@ -158,9 +156,7 @@ def _group_reader(cluster: Cluster, topic: str, indexes: list[int] | None, start
     from zurau.client.group_consumer import GroupConsumer
 
     if indexes is not None or start.offset is not None or start.time is not None:
-        raise typer.BadParameter(
-            "a group shares out partitions and offsets itself; to move it use `zurau group reset`"
-        )
+        raise typer.BadParameter("a group shares out partitions and offsets itself; to move it use `zurau group reset`")
     cluster.retry(lambda: cluster.topic(topic))
     return GroupConsumer(cluster, group, [topic], start=GO_TO_START if start.from_beginning else GO_TO_END)
 

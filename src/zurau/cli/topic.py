@@ -41,9 +41,7 @@ def create(
     replicas: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Copies of each. Default: the broker's choice.")
     ] = None,
-    config: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting; may be repeated.")
-    ] = None,
+    config: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting; may be repeated.")] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="An existing topic is fine.")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
@@ -76,9 +74,7 @@ def create(
 
 @app.command(name="list")
 def list_topics(
-    internal: Annotated[
-        bool, typer.Option("--internal", help="Also those that the broker keeps for itself.")
-    ] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also those that the broker keeps for itself.")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
@@ -125,9 +121,7 @@ def describe(
         return
     show_rows(rows, PARTITION_COLUMNS, form)
     if form is Format.TABLE and own:
-        show_rows(
-            [{"setting": setting, "value": value} for setting, value in own.items()], ("setting", "value"), form
-        )
+        show_rows([{"setting": setting, "value": value} for setting, value in own.items()], ("setting", "value"), form)
 
 
 @app.command()

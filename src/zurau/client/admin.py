@@ -151,9 +151,7 @@ class Admin:
         resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
 
         def alter() -> None:
-            for result in self._cluster.ask_controller(
-                IncrementalAlterConfigsRequest(resources=[resource])
-            ).responses:
+            for result in self._cluster.ask_controller(IncrementalAlterConfigsRequest(resources=[resource])).responses:
                 if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise UnknownTopic(name)
                 check(result.error_code, f"changing settings of topic {name!r}", result.error_message)

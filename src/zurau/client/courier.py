@@ -150,9 +150,7 @@ class Courier:
                     continue
                 self._batches.put_back(batch)
                 code = error_code(outcome.error_code)
-                self._not_delivered(
-                    batch, BrokerRefused(code, f"writing to {batch.partition}", outcome.error_message)
-                )
+                self._not_delivered(batch, BrokerRefused(code, f"writing to {batch.partition}", outcome.error_message))
 
     def _return_all(self, trip: Trip, error: ClientError) -> None:
         for batch in trip.batches:

@@ -226,9 +226,7 @@ def _split(partition: TopicPartition, data: Buffer) -> Iterator[tuple[BatchHeade
             raise CorruptRecords(f"{partition}: {error}; look at the bytes with `zurau log dump DIR`") from error
         end = position + header.length
         if header.length < HEADER_BYTES:
-            raise CorruptRecords(
-                f"{partition}: a batch of {header.length} bytes; look at it with `zurau log dump DIR`"
-            )
+            raise CorruptRecords(f"{partition}: a batch of {header.length} bytes; look at it with `zurau log dump DIR`")
         if end > len(view):
             return
         yield header, view[position:end]

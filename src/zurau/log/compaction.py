@@ -186,9 +186,7 @@ def compactable(
 ) -> list[Segment]:
     """The oldest segments, as far as they may be compacted; never the one that is written to."""
     newest_ms = now_ms - settings.min_compaction_lag_ms
-    return list(
-        takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1])
-    )
+    return list(takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1]))
 
 
 def is_worthwhile(

@@ -85,6 +85,7 @@ class Log:
         self.flushed_offset: Offset = self.end_offset
         self.compacted_offset: Offset = max(saved.compacted_offset, self.start_offset)
         self.epochs = recovery.epochs
+        self.epochs.cut_start(self.start_offset)
         self._saved = saved
         self._epoch_changes_saved = 0
         self._directory_changed = True
@@ -124,7 +125,7 @@ class Log:
     def append(self, batch: Buffer, header: BatchHeader) -> None:
         """Write one stamped batch. Raises `DiskFault` with nothing changed."""
         if self._fault is not None:
-            raise DiskFault(f"{self.directory} takes no more writes: {self._fault}")
+            self._require_writable()
         assert header.base_offset >= self.end_offset, f"{header.base_offset} is before the end, {self.end_offset}"
         settings = self.settings
         segment = self._active
@@ -163,9 +164,7 @@ class Log:
         """
         while True:
             if not self.start_offset <= offset <= self.end_offset:
-                raise OffsetOutOfRange(
-                    f"{self.directory} holds {self.start_offset} to {self.end_offset}, not {offset}"
-                )
+                raise OffsetOutOfRange(f"{self.directory} holds {self.start_offset} to {self.end_offset}, not {offset}")
             if offset >= min(upto_offset, self.end_offset):
                 return b""
             segments = self._segments
@@ -229,7 +228,7 @@ class Log:
                 if directory_changed:
                     self._flush_directories()
                 if epochs is not None:
-                    self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", epochs)
+                    self._disk.replace_file(self._path(epoch_file.FILE_NAME), epochs)
             except DiskFault as fault:
                 self._fault = fault
                 raise
@@ -267,9 +266,14 @@ class Log:
     # Forgetting
 
     def truncate_to(self, offset: Offset) -> None:
-        """Forget `offset` and everything after it, for good when this returns. Blocks; rare."""
+        """Forget `offset` and everything after it, for good when this returns. Blocks; rare.
+
+        No flush may be under way: it would write down epochs that are gone.
+        """
         if offset >= self.end_offset:
             return
+        self._require_writable()
+        assert not self._flushes
         if offset <= self.start_offset:
             self.restart_at(offset)
             return
@@ -289,7 +293,9 @@ class Log:
             self._end_at(self._active.end.offset)
 
     def restart_at(self, offset: Offset) -> None:
-        """Forget everything and go on at `offset`, for good when this returns. Blocks; rare."""
+        """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
+        self._require_writable()
+        assert not self._flushes
         self.start_offset = self.compacted_offset = offset
         self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
@@ -299,12 +305,17 @@ class Log:
         self._disk.flush_directory(self.directory)
         self._end_at(offset)
 
+    def _require_writable(self) -> None:
+        if self._fault is not None:
+            raise DiskFault(f"{self.directory} takes no more writes until it is opened again: {self._fault}")
+
     def _end_at(self, offset: Offset) -> None:
         self.end_offset = offset
         self.flushed_offset = min(self.flushed_offset, offset)
-        for flush in self._flushes:
-            flush.end_offset = min(flush.end_offset, offset)
         self.epochs.cut_end(offset)
+        # Not left to the next flush: until then other batches may come to the offsets of the epochs that are gone.
+        self._disk.replace_file(self._path(epoch_file.FILE_NAME), self.epochs.content())
+        self._epoch_changes_saved = self.epochs.change_count
 
     def advance_start(self, offset: Offset) -> None:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
@@ -332,9 +343,7 @@ class Log:
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
         expires = "delete" in self.settings.cleanup_policy and active.size > 0 and self._fault is None
-        if expires and is_older(
-            active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms
-        ):
+        if expires and is_older(active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms):
             self._roll(self.end_offset)
 
     def _remove_oldest(self, count: int) -> None:
@@ -432,7 +441,10 @@ class Log:
 
     def _save(self) -> None:
         self._saved = Checkpoint(self.start_offset, self.compacted_offset)
-        self._disk.replace_file(f"{self.directory}/{checkpoint_file.FILE_NAME}", self._saved.content())
+        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), self._saved.content())
+
+    def _path(self, name: str) -> str:
+        return f"{self.directory}/{name}"
 
 
 def _base_offset(segment: Segment) -> Offset:

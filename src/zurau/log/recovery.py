@@ -58,7 +58,7 @@ class Recovery:
         self._load_epochs()
         if not clean or not self._trust():
             self._check()
-        self.epochs.cut_end(self.segments[-1].end.offset)
+        self._cut_epochs()
 
     # Which files there are
 
@@ -219,6 +219,13 @@ class Recovery:
                 content = None
         if content is None:
             self._epochs_from_batches()
+
+    def _cut_epochs(self) -> None:
+        """Forget, on disk too, epochs whose batches are lost: other batches will come to their offsets."""
+        self.epochs.cut_end(self.segments[-1].end.offset)
+        if self.epochs.change_count:
+            self._disk.replace_file(self._path(epoch_file.FILE_NAME), self.epochs.content())
+            self.epochs.change_count = 0
 
     def _epochs_from_batches(self) -> None:
         for segment in self.segments:

@@ -123,7 +123,10 @@ class LogSettings:
         doc="Largest batch, compressed as it comes, that is accepted.",
     )
     compression_type: str = setting(
-        "producer", "compression.type", choices=("producer",), doc="Batches are stored as their producer packed them."
+        "producer",
+        "compression.type",
+        choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
+        doc="How batches are stored: as their producer packed them, or packed anew, which costs the broker time.",
     )
     message_timestamp_type: str = setting(
         "CreateTime",

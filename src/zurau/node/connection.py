@@ -53,7 +53,7 @@ class Connection(asyncio.BufferedProtocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._caller = self._listener.admit(self, self._transport)
         if self._caller is None:
             self._transport.abort()

@@ -78,9 +78,7 @@ def serve(settings: Settings) -> int:
     """Run a broker until SIGINT or SIGTERM. Returns the exit code."""
     if sys.flags.optimize:
         raise SettingsError("python -O removes the checks that protect your data; run without it")
-    logging.basicConfig(
-        level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with asyncio.Runner(loop_factory=_fast_loop_factory()) as runner:
         runner.run(_serve_until_signal(settings))
     return 0
@@ -119,7 +117,7 @@ def parse_endpoint(text: str, flag: str) -> Endpoint:
     """HOST:PORT, with IPv6 hosts in brackets."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the largest port
+    if not colon or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"{flag} {text!r} is not HOST:PORT; for example 127.0.0.1:9092")
     return Endpoint(host or "0.0.0.0", int(port))  # noqa: S104 - ":9092" means every address, as everywhere
 

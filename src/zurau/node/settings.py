@@ -99,7 +99,7 @@ def _from_file(file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is not TOML: {error}") from error
     names: dict[str, str] = {}
     for _, declared in all_settings():
-        names |= {alias: declared.name for alias in (declared.kafka_name, declared.broker_name, declared.name)}
+        names |= dict.fromkeys((declared.kafka_name, declared.broker_name, declared.name), declared.name)
     given = {}
     for name, value in content.items():
         if name not in names:

@@ -1,18 +1,33 @@
-"""What a producer's batch must satisfy before it may enter the log.
+"""What a producer's batch must satisfy before it may enter the log, and what a topic may make of it.
 
 Batches stay opaque: everything is judged by the 61 bytes of the header and the checksum. Only a compacted topic looks
-inside, because a record without a key could never be compacted away.
+inside, because a record without a key could never be compacted away, and only `compression.type` packs anew.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from zurau.errors import CorruptData, Refused
 from zurau.log.settings import LogSettings
-from zurau.records.batch import BatchHeader, check_crc
-from zurau.records.record import iter_records
+from zurau.records.batch import BatchHeader, check_crc, stamp_append_time
+from zurau.records.builder import repack
+from zurau.records.compression import Compression
+from zurau.records.record import UNPACKED_BYTES_MAX, iter_records
 from zurau.wire.kafka.error_codes import ErrorCode
 
 NO_TIMESTAMP = -1
+
+#: Values of `compression.type` that name a codec of our choice instead of the producer's.
+CODECS = {"uncompressed": Compression.NONE} | {codec.name.lower(): codec for codec in Compression if codec}
+
+
+class InvalidRecords(Refused):
+    """Some records of a batch are at fault, by their place in it; none of the batch is taken."""
+
+    def __init__(self, places: Sequence[int], message: str) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, message)
+        self.places = places
 
 
 class Admission:
@@ -33,6 +48,18 @@ class Admission:
         self._check_timestamps(header)
         if "compact" in self._settings.cleanup_policy:
             _require_keys(batch)
+
+    def make_ready(self, batch: memoryview, header: BatchHeader) -> memoryview:
+        """The batch as this topic stores it: in place, unless it has to be packed with another codec."""
+        codec = CODECS.get(self._settings.compression_type, header.compression)
+        if codec != header.compression:
+            try:
+                batch = memoryview(repack(batch, header, Compression(codec), UNPACKED_BYTES_MAX))
+            except CorruptData as fault:
+                raise Refused(ErrorCode.INVALID_RECORD, str(fault)) from fault
+        if self._settings.message_timestamp_type == "LogAppendTime":
+            stamp_append_time(batch, self._now_ms)
+        return batch
 
     def _check_size(self, batch: memoryview, header: BatchHeader) -> None:
         if header.length > self._settings.max_message_bytes:
@@ -70,8 +97,8 @@ class Admission:
 
 def _require_keys(batch: memoryview) -> None:
     try:
-        keyless = [record.offset for record in iter_records(batch) if record.key is None]
+        keyless = [place for place, record in enumerate(iter_records(batch)) if record.key is None]
     except CorruptData as fault:
         raise Refused(ErrorCode.INVALID_RECORD, str(fault)) from fault
     if keyless:
-        raise Refused(ErrorCode.INVALID_RECORD, "every record of a compacted topic needs a key")
+        raise InvalidRecords(keyless, "every record of a compacted topic needs a key")

@@ -19,7 +19,7 @@ from zurau.partition.producers import Producers
 from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
 from zurau.ports import Clock, Flusher
-from zurau.records.batch import BatchHeader, stamp, stamp_append_time
+from zurau.records.batch import BatchHeader, stamp
 from zurau.replica.replica import Replica
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -57,9 +57,7 @@ class Partition:
         self.log = log
         self.broker_id = broker_id
         self.producers = producers
-        self.replica = Replica(
-            broker_id, replicas, last_epoch=log.epochs.last_epoch, log_start_offset=log.start_offset
-        )
+        self.replica = Replica(broker_id, replicas, last_epoch=log.epochs.last_epoch, log_start_offset=log.start_offset)
         self._clock = clock
         self._flusher = flusher
         self._flushing = False
@@ -87,21 +85,17 @@ class Partition:
 
     def append(self, batch: memoryview, header: BatchHeader) -> Appended:
         """Check, stamp and write one batch from a producer. Raises `Refused` with nothing changed."""
-        settings = self.log.settings
         now_ms = self._clock.now_ms()
-        Admission(settings, now_ms).check(batch, header)
+        admission = Admission(self.log.settings, now_ms)
+        admission.check(batch, header)
         if header.producer_id >= 0:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
                 return Appended(repeated.base_offset, next_offset, -1)
-        append_time_ms = -1
-        if settings.message_timestamp_type == "LogAppendTime":
-            append_time_ms = now_ms
-            stamp_append_time(batch, now_ms)
-        stamped = self._write(batch)
-        self.producers.written(stamped, now_ms)
-        return Appended(stamped.base_offset, stamped.next_offset, append_time_ms)
+        written = self._write(admission.make_ready(batch, header))
+        self.producers.written(written, now_ms)
+        return Appended(written.base_offset, written.next_offset, now_ms if written.uses_append_time else -1)
 
     def append_own(self, batch: bytearray) -> Offset:
         """Write a batch of the broker's own making; returns the offset at which it is committed."""

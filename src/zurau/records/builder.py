@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from zurau.ids import NO_PRODUCER_ID, Epoch, Offset, ProducerId
 from zurau.records.batch import (
     COMPRESSION_MASK,
@@ -17,7 +19,7 @@ from zurau.records.batch import (
     BatchHeader,
     seal,
 )
-from zurau.records.compression import Compression, compress
+from zurau.records.compression import Compression, compress, decompress
 from zurau.records.record import Header
 
 NO_TIMESTAMP = -1
@@ -95,6 +97,13 @@ def pack_batch(header: BatchHeader, payload: bytes | bytearray) -> bytearray:
     batch[HEADER_BYTES:] = packed
     seal(batch)
     return batch
+
+
+def repack(batch: memoryview, header: BatchHeader, codec: Compression, limit_bytes: int) -> bytearray:
+    """The same records under another codec. They are not looked into. Raises `CorruptData`."""
+    payload = decompress(batch[HEADER_BYTES:], header.compression, limit_bytes)
+    attributes = header.attributes & ~COMPRESSION_MASK | codec
+    return pack_batch(msgspec.structs.replace(header, attributes=attributes), bytes(payload))
 
 
 def encode_record(

@@ -28,7 +28,7 @@ from zurau.machines.groups.commands import (
 from zurau.machines.machine import Ticket
 from zurau.wire.kafka.codec import decode_versioned, encode_versioned
 from zurau.wire.kafka.error_codes import ErrorCode
-from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolSubscription
+from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from zurau.wire.kafka.messages.consumer_protocol import TopicPartition as Owned
 
 GROUP, TOPIC = "readers", "orders"
@@ -136,8 +136,8 @@ class Consumer:
         if not isinstance(reply, Synced):
             self.on_refused(reply)
             return
-        lost = self.owned - set(reply.assignment)
-        self.owned = set(reply.assignment)
+        given = set(partitions_of(reply.assignment))
+        lost, self.owned = self.owned - given, given
         # What a cooperative consumer loses goes to its new owner only when it has joined without it (KIP-429).
         self.phase = Phase.OUT if lost and self.world.is_cooperative else Phase.WORKING
 
@@ -180,4 +180,16 @@ def share_out(joined: Joined, is_cooperative: bool) -> dict[str, bytes]:
     for index in PARTITIONS:
         if index not in dealt and not (is_cooperative and index in held):
             min(shares.values(), key=len).append(index)
-    return {name: bytes(sorted(share)) for name, share in shares.items()}
+    return {name: assignment_of(sorted(share)) for name, share in shares.items()}
+
+
+def assignment_of(partitions: list[int]) -> bytes:
+    assigned = [Owned(topic=TOPIC, partitions=partitions)] if partitions else []
+    return encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned), 1)
+
+
+def partitions_of(assignment: bytes) -> list[int]:
+    if not assignment:
+        return []
+    assigned = decode_versioned(ConsumerProtocolAssignment, assignment).assigned_partitions
+    return [index for topic in assigned for index in topic.partitions]

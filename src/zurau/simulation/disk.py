@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from zurau.errors import DiskFault
 from zurau.ports import Buffer, WouldBlock
@@ -58,6 +59,7 @@ class SimulatedDisk:
     """A directory tree that can crash. Not for threads."""
 
     def __init__(self, seed: int = 0, *, capacity_bytes: int = _UNLIMITED) -> None:
+        self.root = Path("/simulated")
         self.capacity_bytes = capacity_bytes
         #: While True, flushes of files fail.
         self.fail_flushes = False

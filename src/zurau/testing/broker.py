@@ -7,7 +7,7 @@ import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from zurau.node.run import Node
 from zurau.node.settings import load
@@ -44,7 +44,7 @@ class Broker:
         """Where its data lives."""
         return Path(self._settings["dir"])
 
-    def start(self) -> Broker:
+    def start(self) -> Self:
         if "dir" not in self._settings:
             self._temporary = tempfile.TemporaryDirectory(prefix="zurau-")
             self._settings["dir"] = self._temporary.name
@@ -64,7 +64,7 @@ class Broker:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def __enter__(self) -> Broker:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -72,7 +72,7 @@ class Broker:
     ) -> None:
         self.stop()
 
-    async def __aenter__(self) -> Broker:
+    async def __aenter__(self) -> Self:
         return await asyncio.to_thread(self.start)
 
     async def __aexit__(

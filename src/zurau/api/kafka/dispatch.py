@@ -46,7 +46,7 @@ async def _respond(header: RequestHeader, request: Any, call: Call) -> Answer:
 @cache
 def handler_of(api_key: int) -> Handler:
     """The `handle` of the file that is named like the API."""
-    return cast(Handler, import_module(f"zurau.api.kafka.{APIS[api_key].module}").handle)
+    return cast("Handler", import_module(f"zurau.api.kafka.{APIS[api_key].module}").handle)
 
 
 def _offer_version_zero(header: RequestHeader) -> Answer:

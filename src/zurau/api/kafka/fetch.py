@@ -162,7 +162,9 @@ def _end_of(batches: bytes) -> Offset:
 def _by_topic(readings: list[_Reading], isolation_level: int) -> list[FetchableTopicResponse]:
     return [
         FetchableTopicResponse(
-            topic=topic, topic_id=topic_id, partitions=[_partition_data(reading, isolation_level) for reading in group]
+            topic=topic,
+            topic_id=topic_id,
+            partitions=[_partition_data(reading, isolation_level) for reading in group],
         )
         for (topic, topic_id), group in groupby(readings, key=lambda reading: (reading.topic, reading.topic_id))
     ]

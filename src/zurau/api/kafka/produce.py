@@ -11,12 +11,14 @@ from zurau.api.kafka.call import Call
 from zurau.api.within import within
 from zurau.errors import CorruptData, Refused
 from zurau.machines.controller.names import is_internal
+from zurau.partition.admission import InvalidRecords
 from zurau.partition.partition import Appended, Partition
 from zurau.pending import Pending, all_of, done
 from zurau.records.batch import parse_header
 from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -114,6 +116,13 @@ def _answer(index: int, outcome: _Written | Refused, timeout_ms: int) -> Partiti
 
 
 def _refusal(index: int, refused: Refused) -> PartitionProduceResponse:
+    places = refused.places if isinstance(refused, InvalidRecords) else ()
     return PartitionProduceResponse(
-        index=index, error_code=refused.code, base_offset=-1, error_message=refused.message
+        index=index,
+        error_code=refused.code,
+        base_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=refused.message) for place in places
+        ],
+        error_message=refused.message,
     )

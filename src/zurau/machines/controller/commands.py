@@ -112,11 +112,5 @@ class AllocateProducerIds:
 
 
 ControllerCommand = (
-    RegisterBroker
-    | CreateTopic
-    | DeleteTopic
-    | CreatePartitions
-    | AlterConfigs
-    | ReplaceConfigs
-    | AllocateProducerIds
+    RegisterBroker | CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs | ReplaceConfigs | AllocateProducerIds
 )

@@ -84,9 +84,7 @@ def _with_words(words: Sequence[str], others: Sequence[str], operation: int) -> 
     return [*words, *(word for word in others if word not in words)]
 
 
-def _difference(
-    command: AlterConfigs | ReplaceConfigs, before: Mapping[str, str], after: Mapping[str, str]
-) -> Decided:
+def _difference(command: AlterConfigs | ReplaceConfigs, before: Mapping[str, str], after: Mapping[str, str]) -> Decided:
     changes = [
         ConfigValue(name=name, value=after.get(name))
         for name in sorted({*before, *after})

@@ -92,9 +92,7 @@ def _check_new_name(image: ClusterImage, command: CreateTopic) -> None:
         raise Refused(ErrorCode.INVALID_REQUEST, "the topic id is taken; draw another")
 
 
-def _first_partitions(
-    image: ClusterImage, defaults: TopicDefaults, command: CreateTopic
-) -> tuple[PartitionImage, ...]:
+def _first_partitions(image: ClusterImage, defaults: TopicDefaults, command: CreateTopic) -> tuple[PartitionImage, ...]:
     if not command.assignments:
         count, replication_factor = command.partition_count, command.replication_factor
         count = defaults.num_partitions if count == DEFAULT else count

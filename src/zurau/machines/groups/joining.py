@@ -18,7 +18,12 @@ import dataclasses
 
 from zurau.machines.groups.commands import NO_MEMBER, JoinGroup, MemberIdRequired
 from zurau.machines.groups.group import Group, GroupState
-from zurau.machines.groups.members import Member, means_the_same
+from zurau.machines.groups.members import (
+    CONSUMER_PROTOCOL_TYPE,
+    Member,
+    has_more_to_give_up,
+    means_the_same,
+)
 from zurau.machines.groups.rebalance import dismiss, renew_session, settle, wait_at_join_barrier
 from zurau.machines.groups.records import agreement_record
 from zurau.machines.groups.settings import GroupSettings
@@ -151,8 +156,13 @@ def _take_place(group: Group, command: JoinGroup, ticket: Ticket, step: Step) ->
 
 def _still_agrees(group: Group, old: Member, member: Member) -> bool:
     """Whether the agreement that stands is the one the group would come to again."""
-    old_metadata, metadata = old.metadata_for(group.protocol), member.metadata_for(group.protocol)
-    return group.choose_protocol() == group.protocol and means_the_same(group.protocol_type, old_metadata, metadata)
+    metadata = old.metadata_for(group.protocol)
+    return (
+        group.choose_protocol() == group.protocol
+        and means_the_same(group.protocol_type, metadata, member.metadata_for(group.protocol))
+        # It went away between the two rebalances of a handover: without a second one the rest would be nobody's.
+        and not (group.protocol_type == CONSUMER_PROTOCOL_TYPE and has_more_to_give_up(metadata, old.assignment))
+    )
 
 
 def _update(member: Member, command: JoinGroup) -> None:

@@ -1,7 +1,8 @@
 """One member of a group: what it told us about itself, and what it is waiting for.
 
 What a member says about its subscription is opaque to us, one blob for each assignment protocol that it speaks. Only
-for Kafka's own consumers (protocol type "consumer") we look inside, to know which topics are in use.
+for Kafka's own consumers (protocol type "consumer") we look inside, to know which topics are in use and whether a
+member that was restarted may simply go on.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import NamedTuple
 
 from zurau.errors import ProtocolViolation
 from zurau.machines.machine import Ticket
-from zurau.wire.kafka.codec import decode
-from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolSubscription
+from zurau.wire.kafka.codec import decode, peek_version
+from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 #: In front of a subscription stands its version, an int16.
 VERSION_BYTES = 2
+OWNED_PARTITIONS_SINCE = 1
 
 
 class Protocol(NamedTuple):
@@ -91,3 +93,19 @@ def means_the_same(protocol_type: str, old: bytes, new: bytes) -> bool:
         return False
     topics = subscribed_topics(old)
     return topics is not None and topics == subscribed_topics(new)
+
+
+def has_more_to_give_up(metadata: bytes, assignment: bytes) -> bool:
+    """Whether a cooperative consumer owned more when it joined than it was given then.
+
+    It is to join once more, without the rest, which nobody owns until it does (KIP-429).
+    """
+    try:
+        if peek_version(metadata) < OWNED_PARTITIONS_SINCE:
+            return False
+        subscription, _ = decode(ConsumerProtocolSubscription, OWNED_PARTITIONS_SINCE, metadata, VERSION_BYTES)
+        given, _ = decode(ConsumerProtocolAssignment, 0, assignment, VERSION_BYTES)
+    except ProtocolViolation:
+        return False
+    owned = {(each.topic, index) for each in subscription.owned_partitions for index in each.partitions}
+    return not owned <= {(each.topic, index) for each in given.assigned_partitions for index in each.partitions}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zurau.machines.groups.members import means_the_same, subscribed_topics
+from zurau.machines.groups.members import has_more_to_give_up, means_the_same, subscribed_topics
 from zurau.wire.kafka.codec import encode_versioned
 from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolSubscription
 
@@ -29,3 +29,8 @@ def test_the_order_of_topics_means_nothing():
     other = encode_versioned(ConsumerProtocolSubscription(topics=["b", "a"]), 0)
     assert means_the_same("consumer", one, other)
     assert not means_the_same("connect", one, other)
+
+
+@given(st.binary(max_size=64), st.binary(max_size=64))
+def test_any_bytes_may_be_asked_what_is_left_to_give_up(metadata, assignment):
+    assert has_more_to_give_up(metadata, assignment) in (True, False)

@@ -81,9 +81,7 @@ def test_an_offset_is_written_as_kafka_writes_it(stage):
     stage.commit("orders", 5)
     key = decode_versioned(OffsetCommitKey, stage.log[-1].key)
     assert (key.group, key.topic, key.partition) == ("readers", "orders", 0)
-    assert stage.log[-1].value == (
-        b"\x00\x03" + (5).to_bytes(8) + b"\xff" * 4 + b"\x00\x00" + stage.now_ms.to_bytes(8)
-    )
+    assert stage.log[-1].value == (b"\x00\x03" + (5).to_bytes(8) + b"\xff" * 4 + b"\x00\x00" + stage.now_ms.to_bytes(8))
 
 
 def test_nothing_is_written_before_there_is_an_agreement(stage):

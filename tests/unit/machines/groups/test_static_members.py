@@ -7,7 +7,11 @@ import pytest
 from zurau.machines.groups.members import Protocol
 from zurau.wire.kafka.codec import encode_versioned
 from zurau.wire.kafka.error_codes import ErrorCode
-from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
+from zurau.wire.kafka.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
 
 
 @pytest.fixture
@@ -132,3 +136,16 @@ def test_a_static_leader_that_is_away_leads_no_longer(stage):
     stage.advance(30_000)
     joined = stage.outcome(ticket)
     assert (joined.leader_id, len(joined.members)) == ("b", 2)
+
+
+def test_a_static_member_that_crashed_in_the_middle_of_a_handover_makes_a_rebalance(stage):
+    """It was to give up partition 1 and join again; if it just went on, nobody would ever own that one."""
+
+    def orders(*indexes):
+        return [TopicPartition(topic="orders", partitions=list(indexes))]
+
+    owned_two = encode_versioned(ConsumerProtocolSubscription(topics=["orders"], owned_partitions=orders(0, 1)), 1)
+    given_one = encode_versioned(ConsumerProtocolAssignment(assigned_partitions=orders(0)), 1)
+    stage.join("a", instance_id="desk", protocols=(Protocol("range", owned_two),))
+    stage.sync("a", {"a": given_one})
+    assert stage.outcome(come_back(stage, "a2")).generation == 2
