@@ -41,7 +41,8 @@ from zurau.simulation.consumer import GROUP, PARTITIONS, Consumer, Phase, partit
 from zurau.simulation.machine_stage import MachineStage
 from zurau.wire.kafka.error_codes import ErrorCode
 
-SEEDS = [int(os.environ["ZURAU_SEED"])] if "ZURAU_SEED" in os.environ else range(200)
+#: The last ones once failed. 2215: a static member crashed in the middle of a cooperative handover.
+SEEDS = [int(os.environ["ZURAU_SEED"])] if "ZURAU_SEED" in os.environ else [*range(200), 2215]
 STEPS = 250
 #: Longer than any barrier here can last; who waits longer has been forgotten.
 PATIENCE_MS = 10 * MINUTE_MS
