@@ -112,9 +112,7 @@ class RawNats:
         self._socket = _dial(port)
         self._lines = self._socket.makefile("rb")
         self._lines.readline()  # INFO
-        self._socket.sendall(
-            b'CONNECT {"verbose":false,"headers":true,"lang":"raw","version":"1"}\r\nSUB inbox 1\r\n'
-        )
+        self._socket.sendall(b'CONNECT {"verbose":false,"headers":true,"lang":"raw","version":"1"}\r\nSUB inbox 1\r\n')
         stream = json.dumps({"name": TOPIC, "subjects": [TOPIC], "storage": "file"}).encode()
         created = self._ask(b"$JS.API.STREAM.CREATE.%s" % TOPIC.encode(), stream)
         if b'"error"' in created and b"already in use" not in created:

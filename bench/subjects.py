@@ -103,9 +103,7 @@ def nats_command(directory: Path, port: int) -> list[str]:
 def _program(name: str, directory: Path) -> Iterator[Running]:
     port = free_port()
     command = redis_command(directory, port) if name == REDIS else nats_command(directory, port)
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_listening(port)
         yield Running(name, process.pid, port, directory)

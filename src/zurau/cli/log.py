@@ -161,5 +161,8 @@ def _batch_text(position: int, header: BatchHeader) -> str:
 def _shorten(content: bytes | None) -> str:
     if content is None:
         return "null"
-    shown = repr(content[:SHOWN_BYTES].decode(errors="backslashreplace"))
+    try:
+        shown = repr(content[:SHOWN_BYTES].decode())
+    except UnicodeDecodeError:
+        shown = repr(content[:SHOWN_BYTES])
     return shown if len(content) <= SHOWN_BYTES else f"{shown}... ({len(content)} bytes)"

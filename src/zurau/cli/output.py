@@ -76,10 +76,13 @@ def _show_rich(rows: Sequence[Row], columns: Sequence[str], title: str | None) -
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        is_number = all(isinstance(row[column], int | None) and not isinstance(row[column], bool) for row in rows)
+        is_number = any(type(row[column]) is int for row in rows)
         table.add_column(_heading(column), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(row[column]) for column in columns), style=row.get("style"))
-    Console(markup=False, highlight=False).print(table)
+        table.add_row(*(_cell(row[column]) for column in columns))
+    console = Console(markup=False, highlight=False)
+    if title:
+        console.print(title, style="bold")
+    console.print(table)

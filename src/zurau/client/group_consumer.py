@@ -104,16 +104,12 @@ class GroupConsumer:
     def _rejoin(self) -> None:
         self._commit_if_possible()
         assigned = self._membership.join()
-        positions = self._start_positions(assigned)
-        self._committed = dict(positions)
+        # Where the group begins without an offset is committed too: its next member begins there, not further on.
+        self._committed = fetch_offsets(self._cluster, self._group, assigned)
         self._committed_s = time.monotonic()
-        self._consumer.assign(positions)
-
-    def _start_positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Offset]:
-        committed = fetch_offsets(self._cluster, self._group, partitions)
-        missing = [partition for partition in partitions if partition not in committed]
+        missing = [partition for partition in assigned if partition not in self._committed]
         find = start_offsets if self._start == GO_TO_START else end_offsets
-        return committed | (find(self._cluster, missing) if missing else {})
+        self._consumer.assign(self._committed | find(self._cluster, missing))
 
     def __enter__(self) -> Self:
         return self

@@ -64,6 +64,13 @@ def test_a_group_without_offsets_may_start_at_the_end(cluster, filled, unique):
         assert set(consumer.positions.values()) == {10}
 
 
+def test_where_a_group_begins_is_remembered_without_reading_anything(cluster, filled, unique):
+    group = unique("group")
+    with GroupConsumer(cluster, group, [filled], start=GO_TO_END, settings=QUICK) as consumer:
+        consumer.poll(0)
+    assert GroupAdmin(cluster).offsets(group) == dict.fromkeys(cluster.partitions_of(filled), 10)
+
+
 def test_a_member_that_left_is_gone_at_once(cluster, filled, unique):
     group = unique("group")
     with GroupConsumer(cluster, group, [filled], settings=QUICK) as consumer:

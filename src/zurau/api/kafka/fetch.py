@@ -88,13 +88,12 @@ def _topic_of(name: str, topic_id: bytes, call: Call) -> tuple[str, TopicId]:
 async def _read_all(readings: list[_Reading], request: FetchRequest, call: Call) -> int:
     """Read what is there now, up to the limits; returns the bytes gathered so far."""
     total = sum(reading.size for reading in readings)
-    committed_only = request.isolation_level == READ_COMMITTED
     for reading in readings:
         if total >= request.max_bytes:
             break
         total -= reading.size
         try:
-            await _read_one(reading, request.max_bytes - total, committed_only, call)
+            await _read_one(reading, request, request.max_bytes - total, call)
         except Refused as refused:
             reading.refuse(ErrorCode(refused.code))
         except OffsetOutOfRange:
@@ -103,7 +102,8 @@ async def _read_all(readings: list[_Reading], request: FetchRequest, call: Call)
     return total
 
 
-async def _read_one(reading: _Reading, room: int, committed_only: bool, call: Call) -> None:
+async def _read_one(reading: _Reading, request: FetchRequest, room: int, call: Call) -> None:
+    """Read one partition on, with `room` bytes left in the response besides what the partition has in it."""
     wanted = reading.wanted
     if not reading.topic:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -112,7 +112,7 @@ async def _read_one(reading: _Reading, room: int, committed_only: bool, call: Ca
         raise Refused(ErrorCode.INCONSISTENT_TOPIC_ID)
     check_leader_epoch(wanted.current_leader_epoch, partition)
     reading.divergence = find_divergence(wanted.last_fetched_epoch, wanted.fetch_offset, partition)
-    upto = reading.seen_upto = partition.readable_upto(committed_only=committed_only)
+    upto = reading.seen_upto = partition.readable_upto(committed_only=request.isolation_level == READ_COMMITTED)
     limit = min(wanted.partition_max_bytes, room) - reading.size
     if reading.divergence is not None or (reading.pieces and limit <= 0):
         return
@@ -121,6 +121,8 @@ async def _read_one(reading: _Reading, room: int, committed_only: bool, call: Ca
         data = partition.read(offset, limit, upto)
     except WouldBlock:
         data = await call.broker.workers.run(lambda: partition.read(offset, limit, upto, may_block=True))
+    if len(data) > limit and (reading.pieces or room < request.max_bytes):
+        return  # only the first batch of a whole response may be larger than asked for (KIP-74)
     if data:
         _take(reading, data, call.version)
 
