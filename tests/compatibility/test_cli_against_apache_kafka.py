@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from apache_kafka import run_tool
 
+# One Apache Kafka is enough, however many workers run the tests.
+pytestmark = pytest.mark.xdist_group("apache-kafka")
+
 CLIENT_TESTS = Path(__file__).parents[1] / "unit" / "client"
 ALL = ("--from-beginning", "--until-end")
 
