@@ -49,6 +49,7 @@ class Broker:
         settings: BrokerSettings,
         log_settings: LogSettings,
         group_settings: GroupSettings,
+        *node_settings: object,
     ) -> None:
         self.world = world
         self.clock = world.clock
@@ -58,6 +59,8 @@ class Broker:
         self.settings = settings
         self.log_settings = log_settings
         self.group_settings = group_settings
+        #: What was read once, at start, for whoever asks (DescribeConfigs).
+        self.fixed_settings = (settings, group_settings, *node_settings)
         self._placement = Placement(world, identity, clean=_stopped_cleanly(world.disk))
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)

@@ -100,9 +100,9 @@ def consume(
         if group is None:
             reader = _partition_reader(cluster, topic, partition, start, read_committed)
         else:
-            reader = _group_reader(cluster, topic, partition, start, group)
+            reader = _group_reader(cluster, topic, partition, start, group, read_committed)
         stack.enter_context(reader)
-        Printing(cluster, reader, render, limit, until_end).run()
+        Printing(cluster, reader, render, limit, until_end, read_committed).run()
 
 
 def _renderer(form: RecordFormat, template: str | None, *, keys: bool, headers: bool) -> Render:
@@ -121,13 +121,11 @@ def _partition_reader(
 ) -> Consumer:
     from zurau.client.consumer import Consumer
     from zurau.client.fetcher import FetchSettings
-    from zurau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
     from zurau.ids import TopicPartition
 
-    isolation = READ_COMMITTED if read_committed else READ_UNCOMMITTED
     every = cluster.retry(lambda: cluster.partitions_of(topic))
     chosen = every if indexes is None else [TopicPartition(topic, index) for index in indexes]
-    consumer = Consumer(cluster, FetchSettings(isolation=isolation))
+    consumer = Consumer(cluster, FetchSettings(isolation=_isolation(read_committed)))
     consumer.assign(_start_positions(cluster, chosen, start))
     return consumer
 
@@ -151,14 +149,24 @@ def _start_positions(
     return {partition: max(firsts[partition], end + start.offset) for partition, end in ends.items()}
 
 
-def _group_reader(cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, group: str) -> GroupConsumer:
-    from zurau.client.fetcher import GO_TO_END, GO_TO_START
+def _group_reader(
+    cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, group: str, read_committed: bool
+) -> GroupConsumer:
+    from zurau.client.fetcher import GO_TO_END, GO_TO_START, FetchSettings
     from zurau.client.group_consumer import GroupConsumer
 
     if indexes is not None or start.offset is not None or start.time is not None:
-        raise typer.BadParameter("a group shares out partitions and offsets itself; to move it use `zurau group reset`")
+        raise typer.BadParameter("a group knows its partitions and offsets; to move it use `zurau group reset`")
     cluster.retry(lambda: cluster.topic(topic))
-    return GroupConsumer(cluster, group, [topic], start=GO_TO_START if start.from_beginning else GO_TO_END)
+    policy = GO_TO_START if start.from_beginning else GO_TO_END
+    fetch = FetchSettings(isolation=_isolation(read_committed), on_out_of_range=policy)
+    return GroupConsumer(cluster, group, [topic], start=policy, fetch=fetch)
+
+
+def _isolation(read_committed: bool) -> int:
+    from zurau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
+
+    return READ_COMMITTED if read_committed else READ_UNCOMMITTED
 
 
 def _notice_closed_pipe() -> None:
@@ -183,12 +191,14 @@ class Printing:
         render: Render,
         limit: int | None,
         until_end: bool,
+        read_committed: bool,
     ) -> None:
         self._cluster = cluster
         self._reader = reader
         self._render = render
         self._left = limit
         self._until_end = until_end
+        self._read_committed = read_committed
         self._ends: dict[TopicPartition, Offset] = {}
 
     def run(self) -> None:
@@ -210,7 +220,7 @@ class Printing:
 
         unknown = [partition for partition in self._reader.positions if partition not in self._ends]
         if self._until_end and unknown:
-            self._ends |= end_offsets(self._cluster, unknown)
+            self._ends |= end_offsets(self._cluster, unknown, isolation=_isolation(self._read_committed))
 
     def _is_finished(self) -> bool:
         if self._left == 0:

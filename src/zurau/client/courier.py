@@ -174,7 +174,7 @@ class Courier:
         self._batches.finished(batch)
         if self._sequences is not None:
             self._sequences.reset()
-        tried = f" after {age_s:.0f} s of trying" if may_pass(error) else ""
+        tried = f" after {age_s:.0f} s of trying (are all brokers well? see `zurau cluster`)" if may_pass(error) else ""
         records = f"{len(batch.records)} records were" if len(batch.records) > 1 else "a record was"
         batch.error = self._failure = ProduceFailed(f"{records} not written{tried}: {error}")
 

@@ -56,7 +56,8 @@ class Node:
         clock = SystemClock(loop)
         world = World(RealDisk(directory), clock, self._workers, self._flusher, SystemRandomness())
         identity = load_identity(world.disk, world.randomness, BrokerId(self._settings.node.node_id))
-        self.broker = Broker(world, identity, self._settings.broker, self._settings.log, self._settings.groups)
+        settings = self._settings
+        self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)
         await as_future(start(self.broker.open()))
         self._upkeep = Upkeep(self.broker)
         self._upkeep.start()

@@ -12,7 +12,6 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from zurau.broker.broker import Broker
-from zurau.broker.settings import BrokerSettings
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import ALL_BROKERS
 from zurau.settings import INT32_MAX, Setting, settings_of
@@ -76,8 +75,9 @@ def broker_entries(broker: Broker) -> list[ConfigEntry]:
         ConfigEntry(declared.broker_name, declared, False, list(_changeable_layers(declared, broker)))
         for declared in settings_of(LogSettings).values()
     ]
-    for name, declared in settings_of(BrokerSettings).items():
-        entries.append(ConfigEntry(name, declared, True, list(_fixed_layers(name, declared, broker.settings))))
+    for settings in broker.fixed_settings:
+        for name, declared in settings_of(type(settings)).items():
+            entries.append(ConfigEntry(name, declared, True, list(_fixed_layers(name, declared, settings))))
     return entries
 
 
