@@ -49,7 +49,7 @@ def test_topics_are_made_described_and_removed(zurau, topic):
     assert topic not in zurau("topic", "list")
 
 
-def test_settings_are_changed(zurau, topic):
+def test_settings_of_a_topic_are_changed(zurau, topic):
     rows = json.loads(zurau("topic", "config", topic, "--set", "max.message.bytes=5000", "--format", "json"))
     assert {"setting": "max.message.bytes", "value": "5000", "source": "topic"} in rows
 
