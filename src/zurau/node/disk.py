@@ -10,6 +10,7 @@ Reading without waiting is asked of the kernel (`RWF_NOWAIT`, Linux) and where i
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import shutil
 import threading
@@ -20,9 +21,12 @@ from pathlib import Path
 
 from zurau.errors import DiskFault
 from zurau.ports import Buffer, WouldBlock
+from zurau.settings import MIB
 
 #: Descriptors kept open for files that nobody is using right now.
 OPEN_FILES_MAX = 512
+#: As much as clients commonly ask for at a time.
+SCRATCH_BYTES = 1 * MIB
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 #: What one `writev` takes.
@@ -47,9 +51,12 @@ class RealDisk:
         self.root = Path(root)
         self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - string paths: this is on every open
         self._open_files_max = open_files_max
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         #: Guards the descriptors of all files; held only for a few instructions.
         self._lock = threading.Lock()
         self._open: OrderedDict[RealFile, None] = OrderedDict()
+        #: Two threads may replace the same file; each writes its own.
+        self._temporary_numbers = itertools.count()
 
     def open(self, path: str, *, create: bool = True) -> RealFile:
         with _faults("open", path):
@@ -96,7 +103,7 @@ class RealDisk:
                 return None
 
     def replace_file(self, path: str, content: bytes) -> None:
-        temporary = path + ".tmp"
+        temporary = f"{path}.{next(self._temporary_numbers)}.tmp"
         with _faults("write", temporary), Path(self._prefix + temporary).open("wb") as file:
             file.write(content)
             file.flush()
@@ -115,6 +122,23 @@ class RealDisk:
     def free_bytes(self) -> int:
         with _faults("measure", "."):
             return shutil.disk_usage(self.root).free
+
+    def _read_cached(self, descriptor: int, position: int, length: int) -> bytes:
+        """What is in memory; raises `WouldBlock` if that is not all. A short read can also be the end of the file."""
+        # Only the loop reads in this way, so one buffer serves all files: fresh memory for each read would have to
+        # be zeroed first, which takes longer than the reading.
+        buffer = self._scratch[:length] if length <= SCRATCH_BYTES else memoryview(bytearray(length))
+        try:
+            count = os.preadv(descriptor, [buffer], position, _NOWAIT)
+        except BlockingIOError:
+            raise WouldBlock from None
+        except OSError as error:
+            if error.errno in _NOT_SUPPORTED:
+                return _read_waiting(descriptor, position, length)
+            raise
+        if count < length and position + count < os.fstat(descriptor).st_size:
+            raise WouldBlock
+        return bytes(buffer[:count])
 
     def _borrow(self, file: RealFile) -> int:
         """The file's descriptor, opened if need be, for one use; `_give_back` ends it."""
@@ -199,7 +223,7 @@ class RealFile:
         try:
             if may_block or not _NOWAIT:
                 return _read_waiting(descriptor, position, length)
-            return _read_cached(descriptor, position, length)
+            return self._disk._read_cached(descriptor, position, length)
         except OSError as error:
             raise _fault("read", self.path, error) from error
         finally:
@@ -261,24 +285,6 @@ def _read_waiting(descriptor: int, position: int, length: int) -> bytes:
             break
         data += more
     return data
-
-
-def _read_cached(descriptor: int, position: int, length: int) -> bytes:
-    """What is in memory; raises `WouldBlock` if that is not all. A short read can also be the end of the file."""
-    data = bytearray(length)
-    try:
-        count = os.preadv(descriptor, [data], position, _NOWAIT)
-    except BlockingIOError:
-        raise WouldBlock from None
-    except OSError as error:
-        if error.errno in _NOT_SUPPORTED:
-            return _read_waiting(descriptor, position, length)
-        raise
-    if count == length:
-        return bytes(data)
-    if position + count < os.fstat(descriptor).st_size:
-        raise WouldBlock
-    return bytes(memoryview(data)[:count])
 
 
 @contextmanager

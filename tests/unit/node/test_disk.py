@@ -178,7 +178,7 @@ def test_readers_in_threads_survive_files_being_taken_turns(tmp_path):
 
     def read_all() -> None:
         for _ in range(200):
-            wrong.extend(n for n, file in enumerate(files) if file.read(50, 1, may_block=False) != bytes([n]))
+            wrong.extend(n for n, file in enumerate(files) if file.read(50, 1, may_block=True) != bytes([n]))
 
     threads = [threading.Thread(target=read_all) for _ in range(4)]
     for thread in threads:
