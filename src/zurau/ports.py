@@ -35,7 +35,10 @@ class File(Protocol):
         """Write at the end, all or nothing: after a failure the size is as before."""
 
     def read(self, position: int, length: int, *, may_block: bool = True) -> bytes:
-        """Up to `length` bytes; fewer only at the end of the file. Raises `WouldBlock` if it would and may not."""
+        """Up to `length` bytes; fewer only at the end of the file. Raises `WouldBlock` if it would and may not.
+
+        Only the loop asks for a read that may not block.
+        """
 
     def truncate(self, size: int) -> None: ...
 

@@ -54,14 +54,12 @@ class CompactionJob:
         *,
         dirty_from: Offset,
         now_ms: int,
-        keys_max: int = KEYS_MAX,
     ) -> None:
         self._disk = disk
         self._directory = directory
         self.segments = segments
         self._settings = settings
         self._now_ms = now_ms
-        self._keys_max = keys_max
         self._last_offsets: dict[bytes, Offset] = {}
         self._last_batches: dict[ProducerId, Offset] = {}
         #: Up to where the log is compacted afterwards. Before the run: from where it is not.
@@ -101,7 +99,7 @@ class CompactionJob:
                         if record.key is not None:
                             self._last_offsets[_digest(record.key)] = record.offset
                 self.compacted_offset = header.next_offset
-                is_full = len(self._last_offsets) >= self._keys_max
+                is_full = len(self._last_offsets) >= KEYS_MAX
         if not is_full:
             self.compacted_offset = self.segments[-1].end.offset
 
@@ -138,9 +136,8 @@ class CompactionJob:
                     compacted.append(batch, parse_header(batch), self._settings.index_interval_bytes)
         compacted.index_time()
         file.flush()
-        compacted.write_indexes(len(compacted.offset_index), len(compacted.time_index))
+        compacted.write_indexes()
         compacted.offset_index.flush()
-        compacted.time_index.flush()
         compacted.close()
         return compacted
 

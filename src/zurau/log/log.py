@@ -15,18 +15,17 @@ next time. The log then refuses to be written to until it is opened anew; reads 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from zurau.errors import DiskFault, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
-from zurau.log import epochs as epoch_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.files import rename_away
+from zurau.log.flushing import Flushing
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment, SegmentEnd
@@ -34,20 +33,6 @@ from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
 from zurau.records.batch import BatchHeader
-from zurau.settings import KIB
-
-#: Index entries kept in memory for the segment that is written to; more are written out at the next flush.
-INDEX_MEMORY_BYTES = 64 * KIB
-
-
-@dataclass(slots=True)
-class _Flush:
-    """A flush under way: what will be safe when it is done."""
-
-    end_offset: Offset
-    #: Each with how many entries of its two indexes point into what is being flushed.
-    segments: list[tuple[Segment, int, int]]
-    epoch_changes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +50,9 @@ class Log:
     """See the module. Make one with `Log.open`."""
 
     __slots__ = (
-        "_active", "_compaction", "_directory_changed", "_disk", "_epoch_changes_saved", "_fault", "_flushes",
-        "_horizon_ms", "_known_since_ms", "_removals", "_saved", "_segments", "_unflushed", "compacted_offset",
-        "directory", "end_offset", "epochs", "flushed_offset", "settings", "start_offset",
+        "_active", "_compaction", "_disk", "_flushing", "_horizon_ms", "_known_since_ms", "_removals", "_saved",
+        "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
+        "start_offset",
     )  # fmt: skip
 
     def __init__(
@@ -87,13 +72,8 @@ class Log:
         self.epochs = recovery.epochs
         self.epochs.cut_start(self.start_offset)
         self._saved = saved
-        self._epoch_changes_saved = 0
-        self._directory_changed = True
-        #: Segments that were rolled and not flushed yet.
-        self._unflushed: list[Segment] = []
-        self._flushes: deque[_Flush] = deque()
+        self._flushing = Flushing(disk, directory, self.epochs)
         self._removals = recovery.leftovers
-        self._fault: DiskFault | None = None
         self._compaction: CompactionJob | None = None
         #: When the next tombstones may go. Not known after a restart until something else is compacted.
         self._horizon_ms: int | None = None
@@ -124,8 +104,7 @@ class Log:
 
     def append(self, batch: Buffer, header: BatchHeader) -> None:
         """Write one stamped batch. Raises `DiskFault` with nothing changed."""
-        if self._fault is not None:
-            self._require_writable()
+        self._require_writable()
         assert header.base_offset >= self.end_offset, f"{header.base_offset} is before the end, {self.end_offset}"
         settings = self.settings
         segment = self._active
@@ -134,7 +113,7 @@ class Log:
         ):
             segment = self._roll(header.base_offset)
         if segment.end.position == 0:
-            self._directory_changed = True
+            self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
         if header.leader_epoch > self.epochs.last_epoch:
             self.epochs.assign(header.leader_epoch, header.base_offset)
@@ -146,7 +125,7 @@ class Log:
         new = self._new_segment(base_offset)
         if old.size:
             old.index_time()
-            self._unflushed.append(old)
+            self._flushing.rolled.append(old)
             self._segments = [*self._segments, new]
         else:
             self._put_away([old])
@@ -202,62 +181,20 @@ class Log:
     @property
     def needs_flush(self) -> bool:
         """Whether a flush is due even where appends do not wait for one: for old segments, epochs and indexes."""
-        return (
-            bool(self._unflushed)
-            or self.epochs.change_count != self._epoch_changes_saved
-            or self._active.index_memory_bytes > INDEX_MEMORY_BYTES
-        )
+        return self._flushing.is_due(self._active)
 
     def begin_flush(self) -> Callable[[], None] | None:
         """Blocking work that makes everything appended so far safe, or None. Then call `flush_done`."""
-        promised = self._flushes[-1].end_offset if self._flushes else self.flushed_offset
-        if self._fault is not None or (promised >= self.end_offset and not self.needs_flush):
-            return None
-        segments = [*self._unflushed, self._active]
-        changes = self.epochs.change_count
-        epochs = self.epochs.content() if changes != self._epoch_changes_saved else None
-        directory_changed, self._directory_changed = self._directory_changed, False
-        self._unflushed = []
-        counted = [(segment, len(segment.offset_index), len(segment.time_index)) for segment in segments]
-        self._flushes.append(_Flush(self.end_offset, counted, changes))
-
-        def work() -> None:
-            try:
-                for segment in segments:
-                    segment.flush()
-                if directory_changed:
-                    self._flush_directories()
-                if epochs is not None:
-                    self._disk.replace_file(self._path(epoch_file.FILE_NAME), epochs)
-            except DiskFault as fault:
-                self._fault = fault
-                raise
-
-        return work
+        return self._flushing.begin(self._active, self.end_offset, self.flushed_offset)
 
     def flush_done(self) -> None:
         """The work of the oldest flush is done: what was appended before it began is safe."""
-        if not self._flushes:
-            return  # the log was closed meanwhile, and made safe there and then
-        flush = self._flushes.popleft()
-        self.flushed_offset = max(self.flushed_offset, flush.end_offset)
-        self._epoch_changes_saved = max(self._epoch_changes_saved, flush.epoch_changes)
-        for segment, offset_count, time_count in flush.segments:
-            if segment.is_retired:
-                continue
-            if segment is not self._active or segment.index_memory_bytes > INDEX_MEMORY_BYTES:
-                segment.write_indexes(offset_count, time_count)
-
-    def _flush_directories(self) -> None:
-        self._disk.flush_directory(self.directory)
-        self._disk.flush_directory(self.directory.rpartition("/")[0])
+        if self._flushing.is_under_way:  # or else the log was closed meanwhile, and made safe there and then
+            self.flushed_offset = max(self.flushed_offset, self._flushing.done(self._active))
 
     def _flush_now(self) -> None:
-        """Everything, here and now. Blocks. A flush that was handed out counts for nothing: it may never be done."""
-        for flush in self._flushes:
-            self._unflushed += [segment for segment, _, _ in flush.segments if segment is not self._active]
-            self._directory_changed = True
-        self._flushes.clear()
+        """Everything, here and now. Blocks."""
+        self._flushing.abandon(self._active)
         work = self.begin_flush()
         if work is not None:
             work()
@@ -273,7 +210,7 @@ class Log:
         if offset >= self.end_offset:
             return
         self._require_writable()
-        assert not self._flushes
+        assert not self._flushing.is_under_way
         if offset <= self.start_offset:
             self.restart_at(offset)
             return
@@ -285,7 +222,7 @@ class Log:
         self._active = reopen_segment(self._disk, self.directory, cut.base_offset, self.settings)
         self._segments = [*kept, self._active]
         self._put_away(later)
-        self._unflushed = [segment for segment in self._unflushed if segment in kept]
+        self._flushing.forget([cut, *later])
         self._disk.flush_directory(self.directory)
         if self._active.end.offset < self.start_offset:
             self.restart_at(self.start_offset)  # the only batch left began before the start, and was cut too
@@ -295,27 +232,26 @@ class Log:
     def restart_at(self, offset: Offset) -> None:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
-        assert not self._flushes
+        assert not self._flushing.is_under_way
         self.start_offset = self.compacted_offset = offset
         self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
-        self._unflushed = []
+        self._flushing.forget(old)
         self._put_away(old)
         self._disk.flush_directory(self.directory)
         self._end_at(offset)
 
     def _require_writable(self) -> None:
-        if self._fault is not None:
-            raise DiskFault(f"{self.directory} takes no more writes until it is opened again: {self._fault}")
+        if self._flushing.fault is not None:
+            raise DiskFault(f"{self.directory} takes no more writes until it is opened: {self._flushing.fault}")
 
     def _end_at(self, offset: Offset) -> None:
         self.end_offset = offset
         self.flushed_offset = min(self.flushed_offset, offset)
         self.epochs.cut_end(offset)
         # Not left to the next flush: until then other batches may come to the offsets of the epochs that are gone.
-        self._disk.replace_file(self._path(epoch_file.FILE_NAME), self.epochs.content())
-        self._epoch_changes_saved = self.epochs.change_count
+        self._flushing.save_epochs()
 
     def advance_start(self, offset: Offset) -> None:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
@@ -342,7 +278,7 @@ class Log:
 
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
-        expires = "delete" in self.settings.cleanup_policy and active.size > 0 and self._fault is None
+        expires = "delete" in self.settings.cleanup_policy and active.size > 0
         if expires and is_older(active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms):
             self._roll(self.end_offset)
 
@@ -350,13 +286,13 @@ class Log:
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
         self.epochs.cut_start(self.start_offset)
-        if self._directory_changed or self._unflushed or not self._active.size:
+        if self._flushing.directory_changed or self._flushing.rolled or not self._active.size:
             # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
             # directory, and the log would begin at offset 0 again.
             self._save()
             self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self._segments = kept
-        self._unflushed = [segment for segment in self._unflushed if segment not in removed]
+        self._flushing.forget(removed)
         self._put_away(removed)
 
     def _put_away(self, segments: list[Segment]) -> None:
@@ -386,7 +322,7 @@ class Log:
         Run it in a worker; then, whether it went well or not, call `finish_compaction`.
         """
         settings = self.settings
-        if "compact" not in settings.cleanup_policy or self._compaction is not None or self._fault is not None:
+        if "compact" not in settings.cleanup_policy or self._compaction is not None:
             return None
         if self._active.spans(now_ms) > settings.max_compaction_lag_ms:
             self._roll(self.end_offset)
@@ -411,7 +347,7 @@ class Log:
             return
         self._segments, removals = swap_in(self._disk, self.directory, self._segments, job)
         self._removals += removals
-        self._directory_changed = True
+        self._flushing.directory_changed = True
         self.compacted_offset = job.compacted_offset
         self._horizon_ms = job.horizon_ms
 
@@ -419,11 +355,11 @@ class Log:
 
     def close(self, *, clean: bool = True) -> None:
         """Close the files; if `clean`, make all safe first, so that it can be opened without a check. Blocks."""
-        if clean and self._fault is None:
+        if clean and self._flushing.fault is None:
             self._flush_now()
             for segment in self._segments:
                 segment.index_time()
-                segment.write_indexes(len(segment.offset_index), len(segment.time_index))
+                segment.write_indexes()
             if Checkpoint(self.start_offset, self.compacted_offset) != self._saved:
                 self._save()
         for segment in self._segments:

@@ -1,10 +1,10 @@
 """Bringing a log back: which segments there are, where the last one ends, and what of it can be believed.
 
 After a clean stop everything is believed: names and sizes are looked up and a few bytes at the end are read. After a
-crash the end may be torn. An index entry is written only after the data before it was flushed, and segments are
-flushed in order; so whatever lies before the last index entry on disk is believed, and from there on every batch is
-checked: its checksum, its length, that its offset follows on the one before and its epoch does not fall. At the first
-one that fails, the log is cut.
+crash the end may be torn. An entry of an offset index proves that everything before it was flushed (see flushing); so
+whatever lies before the last one on disk is believed, and from there on every batch is checked: its checksum, its
+length, that its offset follows on the one before and its epoch does not fall. At the first one that fails, the log is
+cut.
 
 A compaction that was under way left files behind: `.cleaned` ones were not finished and go; a `.log.swap` was, so the
 replacement is completed. Indexes that are missing or contradict their log are made again.
@@ -113,7 +113,7 @@ class Recovery:
 
     def _load_closed(self, segment: Segment) -> None:
         """A segment that will not be written to again needs only its largest timestamp, if its indexes are there."""
-        if segment.has_stored_index or not segment.size:
+        if segment.has_proof or not segment.size:
             segment.load_timestamp()
         else:
             self._index_again(segment)
@@ -121,6 +121,7 @@ class Recovery:
     def _index_again(self, segment: Segment) -> None:
         end = segment.end
         headers = segment.headers()
+        segment.drop_indexes()
         segment.begin_at_index()
         segment.end = end
         try:
@@ -133,7 +134,7 @@ class Recovery:
 
     def _close(self, segment: Segment) -> None:
         segment.index_time()
-        segment.write_indexes(len(segment.offset_index), len(segment.time_index))
+        segment.write_indexes()
 
     # After a crash
 
@@ -143,7 +144,7 @@ class Recovery:
             if not _indexes_are_right(segment):
                 segment.drop_indexes()
         self._drop_overlapping()
-        flushed = max((number for number, segment in enumerate(self.segments) if segment.has_stored_index), default=0)
+        flushed = max((number for number, segment in enumerate(self.segments) if segment.has_proof), default=0)
         for segment in self.segments[:flushed]:
             self._load_closed(segment)
         for number in range(flushed, len(self.segments)):
@@ -175,6 +176,7 @@ class Recovery:
         """Check every batch after the last index entry. Cuts the file after the last good one; False if it did."""
         size = segment.size
         start = segment.indexed_bytes
+        segment.drop_unproven_times()
         segment.begin_at_index()
         for position, header in self._good_batches(segment, start, size):
             segment.note(header, position, self._settings.index_interval_bytes)

@@ -263,19 +263,46 @@ class Segment:
             self.file.truncate(position)
             self.file.flush()
 
-    def write_indexes(self, offset_count: int, time_count: int) -> None:
-        """Write the first entries out, those that point into flushed data. What cannot be written waits in memory."""
+    def write_times(self, count: int) -> bool:
+        """Write the first entries of the time index out. False if that failed: they wait in memory."""
+        try:
+            self.time_index.write_out(count)
+        except DiskFault:
+            return False
+        return True
+
+    def flush_times(self) -> None:
+        """Blocks until what was written of the time index is safe."""
+        try:
+            self.time_index.flush()
+        except DiskFault:
+            if not self.is_retired:
+                raise
+
+    def write_offsets(self, count: int) -> None:
+        """Write the first entries of the offset index out. What cannot be written waits in memory."""
         with suppress(DiskFault):
-            self.offset_index.write_out(offset_count)
-            self.time_index.write_out(time_count)
+            self.offset_index.write_out(count)
+
+    def write_indexes(self) -> None:
+        """Write all entries out, in the order that makes them trustworthy (see flushing). Blocks."""
+        if self.index_memory_bytes and self.write_times(len(self.time_index)):
+            self.flush_times()
+            self.write_offsets(len(self.offset_index))
 
     @property
     def index_memory_bytes(self) -> int:
         return self.offset_index.memory_bytes + self.time_index.memory_bytes
 
     @property
-    def has_stored_index(self) -> bool:
-        return self.offset_index.stored_count > 0 or self.time_index.stored_count > 0
+    def has_proof(self) -> bool:
+        """Whether an offset entry on disk proves that what is before it is safe (see flushing)."""
+        return self.offset_index.stored_count > 0
+
+    def drop_unproven_times(self) -> None:
+        """Time entries behind the last offset entry may be torn, or miss some before them."""
+        last = self.offset_index.last()
+        self.time_index.truncate(self.time_index.count_below(last[0] + 1 if last else 0, field=1))
 
     def drop_indexes(self) -> None:
         self.offset_index.truncate(0)

@@ -45,8 +45,8 @@ class Bench:
         ]
 
     def flush(self) -> None:
-        work = self.log.begin_flush()
-        if work is not None:
+        """Until nothing is left to do: indexes take a second round."""
+        while (work := self.log.begin_flush()) is not None:
             work()
             self.log.flush_done()
 

@@ -62,8 +62,8 @@ def test_a_wrong_checksum_is_told_and_the_rest_goes_on(filled):
 
 
 def test_a_torn_batch_is_told(filled):
-    filled.open(LOG_0).truncate(950)
-    assert found(filled, DamageFound) == [DamageFound(LOG_0, 900, "the batch is cut short: 50 of 100 bytes")]
+    filled.open(LOG_0).truncate(970)
+    assert found(filled, DamageFound) == [DamageFound(LOG_0, 900, "the batch is cut short: 70 of 100 bytes")]
 
 
 def test_bytes_that_are_no_batch_end_the_segment_but_not_the_log(filled):
