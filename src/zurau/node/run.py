@@ -25,6 +25,7 @@ from zurau.ids import BrokerId
 from zurau.node.clock import SystemClock, SystemRandomness
 from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener
+from zurau.node.memory import keep_freed_memory
 from zurau.node.settings import Settings
 from zurau.node.threads import FlushThread, Threads
 from zurau.pending import Pending, start
@@ -93,6 +94,7 @@ async def _serve_until_signal(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     _announce(settings, endpoint)
+    keep_freed_memory()
     await stopped.wait()
     log.info("stopping")
     await node.stop()
