@@ -81,11 +81,14 @@ class Log:
     @classmethod
     def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
         """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
-        content = disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}")
-        saved = parse_checkpoint(content) if content is not None else Checkpoint()
-        disk.make_directory(directory)
+        names = disk.list_directory(directory)
+        if not names:
+            disk.make_directory(directory)
+        saved = Checkpoint()
+        if checkpoint_file.FILE_NAME in names:
+            saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
         recovery = Recovery(disk, directory, settings, saved.start_offset)
-        recovery.run(clean=clean)
+        recovery.run(names, clean=clean or not names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 
     # What is known of it

@@ -51,11 +51,10 @@ class Recovery:
         self.epochs = EpochCache()
         self.segments: list[Segment] = []
 
-    def run(self, *, clean: bool) -> None:
-        """Fill `segments` (at least one), `epochs` and `leftovers`."""
-        names = self._put_away(self._disk.list_directory(self._directory))
-        self.segments = list(self._load(names))
-        self._load_epochs()
+    def run(self, names: list[str], *, clean: bool) -> None:
+        """Fill `segments` (at least one), `epochs` and `leftovers`, given the names in the directory."""
+        self.segments = list(self._load(self._put_away(names)))
+        self._load_epochs(is_there=epoch_file.FILE_NAME in names)
         if not clean or not self._trust():
             self._check()
         self._cut_epochs()
@@ -212,15 +211,14 @@ class Recovery:
 
     # Epochs
 
-    def _load_epochs(self) -> None:
-        content = self._disk.read_file(self._path(epoch_file.FILE_NAME))
-        if content is not None:
-            try:
-                self.epochs = parse_epochs(content)
-            except CorruptData:
-                content = None
-        if content is None:
-            self._epochs_from_batches()
+    def _load_epochs(self, *, is_there: bool) -> None:
+        try:
+            if is_there:
+                self.epochs = parse_epochs(self._disk.read_file(self._path(epoch_file.FILE_NAME)) or b"")
+                return
+        except CorruptData:
+            pass
+        self._epochs_from_batches()
 
     def _cut_epochs(self) -> None:
         """Forget, on disk too, epochs whose batches are lost: other batches will come to their offsets."""

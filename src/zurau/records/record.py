@@ -102,26 +102,28 @@ def _read_headers(data: bytes, position: int, end: int) -> tuple[list[Header], i
 
 def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     length, position = read_varint(data, position)
+    stop = position + length
     if length < 0:
         if length != -1:
             raise CorruptData(f"a length of {length}")
         return None, position
-    if length > end - position:
+    if stop > end:
         raise CorruptData(f"a field of {length} bytes where {end - position} are left in the record")
-    return data[position : position + length], position + length
+    return data[position:stop], stop
 
 
 def read_varint(data: Buffer, position: int) -> tuple[int, int]:
     """A zigzag number and the position after it. Raises `IndexError` past the end."""
     byte = data[position]
-    position += 1
+    if byte < 0x80:  # most are that small
+        return (byte >> 1) ^ -(byte & 1), position + 1
     number = byte & 0x7F
     shift = 7
     while byte & 0x80:
         if shift >= _VARINT_BITS_MAX:
             raise CorruptData("a number takes more than ten bytes")
-        byte = data[position]
         position += 1
+        byte = data[position]
         number |= (byte & 0x7F) << shift
         shift += 7
-    return (number >> 1) ^ -(number & 1), position
+    return (number >> 1) ^ -(number & 1), position + 1
