@@ -1,7 +1,7 @@
 """One record, one acknowledgement, one at a time: `python bench/latency.py`.
 
 The measure is a bare asyncio server in a process of its own that sends the same bytes back: nothing written in Python
-on asyncio can be faster than that.
+on asyncio can be faster than that. The same echo on uvloop, which the broker uses where it is installed, is shown too.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from raw_clients import RawKafka, connect
 
 BUDGET = 2.0
 ECHO = "asyncio echo of the same bytes"
+UVLOOP_ECHO = "the same echo on uvloop"
 
 _ECHO_SCRIPT = """
-import asyncio, sys
-try:
-    import uvloop as chosen
-except ImportError:
-    chosen = asyncio
+import asyncio, importlib, sys
 
 class Echo(asyncio.Protocol):
     def connection_made(self, transport):
@@ -39,14 +36,14 @@ async def main():
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
-chosen.run(main())
+importlib.import_module(sys.argv[1]).run(main())
 """
 
 
 @contextmanager
-def echo(frame: bytes) -> Iterator[Callable[[], None]]:
+def echo(frame: bytes, loop: str = "asyncio") -> Iterator[Callable[[], None]]:
     """A function that sends the frame and waits until it has come back."""
-    process = subprocess.Popen([sys.executable, "-c", _ECHO_SCRIPT], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", _ECHO_SCRIPT, loop], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with socket.create_connection(("127.0.0.1", int(process.stdout.readline()))) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -82,7 +79,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no Apache Kafka")
     quick = parser.parse_args().quick
     rounds, per_round = (5, 200) if quick else (30, 500)
-    peers = (subjects.ZURAU, subjects.REDIS, subjects.NATS) + (() if quick else (subjects.KAFKA,))
+    peers = (subjects.ZURAU, subjects.ZURAU_OS, subjects.REDIS, subjects.NATS) + (() if quick else (subjects.KAFKA,))
     with ExitStack() as stack:
         calls: dict[str, Callable[[], None]] = {}
         for name in subjects.available(peers):
@@ -90,7 +87,9 @@ def main() -> None:
             client = connect(subject, b"x" * 100)
             calls[f"{name}, acks=1" if name in subjects.SPEAK_KAFKA else name] = client.append
             if isinstance(client, RawKafka):
-                calls.setdefault(ECHO, stack.enter_context(echo(client.frame)))
+                if ECHO not in calls:
+                    calls[ECHO] = stack.enter_context(echo(client.frame))
+                    calls[UVLOOP_ECHO] = stack.enter_context(echo(client.frame, "uvloop"))
                 calls[f"{name}, acks=all"] = connect(subject, b"x" * 100, acks=-1).append
         times = measure_in_turns(calls, rounds, per_round)
     base = percentile(times[ECHO], 0.5)
@@ -99,8 +98,10 @@ def main() -> None:
         for name, found in times.items()
     }
     show("One record of 100 B, one round trip (µs)", ["p50", "p99", "p50, echo = 1"], rows)
-    ours = percentile(times[f"{subjects.ZURAU}, acks=1"], 0.5) / base
-    console.print(f"zurau acks=1 is {ours:.2f} times a bare echo (budget: {BUDGET} times)\n")
+    for name in (subjects.ZURAU, subjects.ZURAU_OS):
+        ours = percentile(times[f"{name}, acks=1"], 0.5) / base
+        console.print(f"{name}, acks=1 is {ours:.2f} times a bare echo (budget: {BUDGET} times)")
+    console.print()
 
 
 if __name__ == "__main__":
