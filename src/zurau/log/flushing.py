@@ -42,8 +42,10 @@ class _Flush:
 class Flushing:
     """The flushes of one log. All but the work that `begin` hands out belongs to the loop."""
 
-    __slots__ = ("_disk", "_epochs", "_flushes", "_timed", "directory", "directory_changed", "epoch_changes_saved",
-                 "fault", "rolled")  # fmt: skip
+    __slots__ = (
+        "_disk", "_epochs", "_flushes", "_is_parent_safe", "_timed", "directory", "directory_changed",
+        "epoch_changes_saved", "fault", "rolled",
+    )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, epochs: EpochCache) -> None:
         self._disk = disk
@@ -58,6 +60,8 @@ class Flushing:
         self.epoch_changes_saved = epochs.change_count
         self._flushes: deque[_Flush] = deque()
         self._timed: list[tuple[Segment, int]] = []
+        #: Whether the name of the directory itself is known to be safe.
+        self._is_parent_safe = False
 
     @property
     def is_under_way(self) -> bool:
@@ -97,11 +101,13 @@ class Flushing:
             segment.flush()
         for segment, _ in flush.timed:
             segment.flush_times()
-        if directory_changed:
-            self._disk.flush_directory(self.directory)
-            self._disk.flush_directory(self.directory.rpartition("/")[0])
         if epochs is not None:
-            self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", epochs)
+            self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", epochs)  # flushes the directory too
+        elif directory_changed:
+            self._disk.flush_directory(self.directory)
+        if not self._is_parent_safe:
+            self._disk.flush_directory(self.directory.rpartition("/")[0])
+            self._is_parent_safe = True
 
     def done(self, active: Segment) -> Offset:
         """The oldest flush is done. Returns the offset up to which the log is safe."""
