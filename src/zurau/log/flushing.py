@@ -67,6 +67,11 @@ class Flushing:
     def is_under_way(self) -> bool:
         return bool(self._flushes)
 
+    @property
+    def names_are_safe(self) -> bool:
+        """Whether every segment in the log would still have its file after a crash now."""
+        return not (self.directory_changed or self.rolled or self._flushes)
+
     def is_due(self, active: Segment) -> bool:
         """Whether there is something to do besides what was appended to the active segment."""
         return (

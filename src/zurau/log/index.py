@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from zurau.errors import CorruptData
 from zurau.ids import Offset
 from zurau.ports import Disk, File
 
@@ -45,7 +46,10 @@ class Index:
             number += stored + len(tail) // size
         if number >= stored:
             return self._entry.unpack_from(tail, (number - stored) * size)
-        return self._entry.unpack(self._open().read(number * size, size, may_block=may_block))
+        data = self._open().read(number * size, size, may_block=may_block)
+        if len(data) < size:
+            raise CorruptData(f"{self._path} has no entry {number}; remove it and it is made again")
+        return self._entry.unpack(data)
 
     def last(self, *, may_block: bool = True) -> tuple[Any, ...] | None:
         return self.entry(-1, may_block=may_block) if len(self) else None
@@ -105,18 +109,20 @@ class Index:
         return len(self._state[1])
 
     def flush(self) -> None:
-        if self._file is not None:
-            self._file.flush()
+        file = self._file
+        if file is not None:
+            file.flush()
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def _open(self, *, create: bool = False) -> File:
-        if self._file is None:
-            self._file = self._disk.open(self._path, create=create)
-        return self._file
+        file = self._file
+        if file is None:
+            file = self._file = self._disk.open(self._path, create=create)
+        return file
 
 
 class OffsetIndex(Index):

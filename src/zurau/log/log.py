@@ -289,7 +289,7 @@ class Log:
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
         self.epochs.cut_start(self.start_offset)
-        if self._flushing.directory_changed or self._flushing.rolled or not self._active.size:
+        if not self._flushing.names_are_safe or not self._active.size:
             # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
             # directory, and the log would begin at offset 0 again.
             self._save()

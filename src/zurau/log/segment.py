@@ -96,9 +96,10 @@ class Segment:
     @property
     def file(self) -> File:
         """The log file; made when first written to."""
-        if self._file is None:
-            self._file = self._disk.open(self.path, create=self.size == 0)
-        return self._file
+        file = self._file
+        if file is None:
+            file = self._file = self._disk.open(self.path, create=self.size == 0)
+        return file
 
     # Writing
 
@@ -247,9 +248,10 @@ class Segment:
 
     def flush(self) -> None:
         """Blocks until the log file is safe. The indexes are made again if they are lost."""
-        if self._file is not None:
+        file = self._file
+        if file is not None:
             try:
-                self._file.flush()
+                file.flush()
             except DiskFault:
                 if not self.is_retired:  # or else it was closed meanwhile, and nobody needs it
                     raise
@@ -315,6 +317,6 @@ class Segment:
     def close(self) -> None:
         self.offset_index.close()
         self.time_index.close()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()

@@ -11,6 +11,7 @@ from zurau.log.dump import (
     TimeEntryFound,
     dump_log,
 )
+from zurau.records.batch import seal
 
 DIRECTORY = "logs/t-0"
 LOG_0 = f"{DIRECTORY}/{0:020}.log"
@@ -86,6 +87,14 @@ def test_damaged_indexes_are_told(filled):
     path = f"{DIRECTORY}/{0:020}.index"
     filled.open(path).append([bytes(12)])
     assert [(one.path, one.position) for one in found(filled, DamageFound, indexes=True)] == [(path, 24), (path, 32)]
+
+
+def test_records_that_cannot_be_read_are_told(filled):
+    content = bytearray(filled.read_file(LOG_0)[:100])
+    content[61:] = b"\xff" * 39
+    seal(content)
+    filled.replace_file(LOG_0, bytes(content))
+    assert [one.position for one in found(filled, DamageFound, records=True)] == [0]
 
 
 def test_an_absent_directory_has_nothing_in_it(disk):

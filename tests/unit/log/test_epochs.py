@@ -68,3 +68,8 @@ def test_the_file_is_as_kafka_writes_it(epochs):
 def test_a_damaged_file_is_refused(content):
     with pytest.raises(CorruptData):
         parse_epochs(content)
+
+
+def test_an_offset_belongs_to_the_last_epoch_that_began_before_it(epochs):
+    assert [epochs.epoch_of(offset) for offset in (0, 9, 10, 25, 99)] == [2, 2, 5, 7, 7]
+    assert EpochCache().epoch_of(3) == -1

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import DiskFault
+from zurau.errors import CorruptData, DiskFault
 from zurau.log.index import OffsetIndex, TimeIndex
 
 PATH = "logs/a.index"
@@ -54,6 +54,13 @@ def test_entries_that_cannot_be_written_stay_in_memory(index, disk):
         with pytest.raises(DiskFault):
             index.write_out(10)
     assert (index.memory_bytes, len(index), index.position_before(55)) == (before, 10, 5000)
+
+
+def test_an_index_that_lost_its_end_is_told_on_reading(disk):
+    disk.make_directory("logs")
+    disk.open(PATH).append([bytes(4)])
+    with pytest.raises(CorruptData, match="has no entry 1; remove it"):
+        OffsetIndex(disk, PATH, stored_bytes=16).last()
 
 
 def test_part_of_an_entry_left_by_a_crash_is_written_over(disk):

@@ -268,6 +268,28 @@ def test_many_index_entries_are_written_out_before_the_segment_is_rolled(make_be
     assert bench.log.read(4321, 1, 4500) == bench.log.read(4321, 100, 4322)
 
 
+def test_indexes_that_do_not_fit_on_the_disk_wait_until_there_is_room(bench, disk):
+    bench.fill(15)
+    disk.capacity_bytes = disk.used_bytes + 10  # room for the epochs
+    work = bench.log.begin_flush()
+    work()
+    bench.log.flush_done()
+    assert (bench.log.flushed_offset, bench.names(".index")) == (15, [])
+    bench.log.close()
+    disk.capacity_bytes += 1000
+    bench.open()
+    assert (bench.log.end_offset, bench.names(".index")) == (15, [f"{0:020}.index"])
+
+
+def test_a_log_closed_during_a_flush_is_safe_all_the_same(bench, disk):
+    bench.fill(15)
+    bench.log.begin_flush()
+    bench.log.close()
+    bench.log.flush_done()
+    disk.crash()
+    assert bench.open(clean=True).end_offset == 15
+
+
 # Truncating
 
 

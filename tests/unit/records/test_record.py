@@ -6,7 +6,7 @@ import pytest
 
 from zurau.errors import CorruptData
 from zurau.records.batch import HEADER_BYTES, parse_header
-from zurau.records.builder import NewRecord, build_batch, pack_batch, write_varint
+from zurau.records.builder import NewRecord, build_batch, pack_batch, repack, write_varint
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records, read_varint
 
@@ -89,9 +89,7 @@ def test_unpacking_stops_at_the_limit():
         list(iter_records(batch, limit_bytes=50_000))
 
 
-@pytest.mark.parametrize(
-    "number", [0, 1, -1, 63, -64, 64, 300, -300, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1]
-)
+@pytest.mark.parametrize("number", [0, 1, -1, 63, -64, 64, 300, -300, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1])
 def test_numbers_of_any_size_come_back(number):
     output = bytearray()
     write_varint(output, number)
@@ -101,6 +99,14 @@ def test_numbers_of_any_size_come_back(number):
 def test_a_batch_without_records_is_not_built():
     with pytest.raises(AssertionError):
         build_batch([])
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_batch_packed_anew_holds_the_same_records(codec):
+    batch = build_batch(RECORDS, base_offset=7, compression=Compression.GZIP, producer_id=3)
+    packed = repack(memoryview(batch), parse_header(batch), codec, 1_000_000)
+    assert parse_header(packed).compression == codec
+    assert list(iter_records(packed)) == list(iter_records(batch))
 
 
 def test_the_length_on_the_wire_counts_what_follows_it():
