@@ -159,6 +159,35 @@ class LogSettings:
         choices=("fsync", "os"),
         doc="When an append is stored. fsync: once it survives a power failure. os: once it survives the process.",
     )
+    flush_messages: int = setting(
+        INT64_MAX,
+        "flush.messages",
+        broker_name="log.flush.interval.messages",
+        at_least=1,
+        at_most=INT64_MAX,
+        doc="With flush=os: flush in the background when this many records are not flushed. 1 is flush=fsync.",
+    )
+    flush_ms: int = setting(
+        INT64_MAX,
+        "flush.ms",
+        broker_name="log.flush.interval.ms",
+        at_least=0,
+        at_most=INT64_MAX,
+        doc="With flush=os: flush in the background when a record has not been flushed for this long.",
+    )
+    preallocate: str = setting(
+        "false",
+        "preallocate",
+        broker_name="log.preallocate",
+        choices=("false",),
+        doc="Accepted for compatibility: files take the room they need and no more.",
+    )
+    unclean_leader_election_enable: str = setting(
+        "false",
+        "unclean.leader.election.enable",
+        choices=("false",),
+        doc="Accepted for compatibility: a replica that misses acknowledged records never leads.",
+    )
     min_insync_replicas: int = setting(
         1,
         "min.insync.replicas",
@@ -166,3 +195,8 @@ class LogSettings:
         at_most=INT32_MAX,
         doc="Replicas that must be in sync for acks=all to be accepted.",
     )
+
+    @property
+    def waits_for_flush(self) -> bool:
+        """Whether an append counts as stored only when it is flushed."""
+        return self.flush == "fsync" or self.flush_messages == 1

@@ -18,9 +18,10 @@ from zurau.partition.admission import Admission
 from zurau.partition.producers import Producers
 from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
-from zurau.ports import Clock, Flusher
+from zurau.ports import Clock, Flusher, Timer
 from zurau.records.batch import BatchHeader, stamp
 from zurau.replica.replica import Replica
+from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -36,7 +37,7 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_clock", "_flush_failure", "_flusher", "_flushing", "_waiters",
+        "_clock", "_flush_failure", "_flush_timer", "_flusher", "_flushing", "_waiters",
         "broker_id", "log", "name", "producers", "replica", "topic_id",
     )  # fmt: skip
 
@@ -61,6 +62,7 @@ class Partition:
         self._clock = clock
         self._flusher = flusher
         self._flushing = False
+        self._flush_timer: Timer | None = None
         self._flush_failure: DiskFault | None = None
         self._waiters = Waiters()
         self._stored_more()
@@ -124,13 +126,17 @@ class Partition:
 
     def _stored_more(self) -> None:
         """The log holds more than the replica core knows: count it now, or once it is flushed."""
-        if self.log.settings.flush == "os":
-            self._stored_upto(self.log.end_offset)
-            if self.log.needs_flush:
+        log = self.log
+        if log.settings.waits_for_flush:
+            if not self._flushing:
+                self._stored_upto(log.flushed_offset)
                 self._flush()
-        elif not self._flushing:
-            self._stored_upto(self.log.flushed_offset)
+            return
+        self._stored_upto(log.end_offset)
+        if log.needs_flush or log.end_offset - log.flushed_offset >= log.settings.flush_messages:
             self._flush()
+        elif log.settings.flush_ms < INT64_MAX and self._flush_timer is None and log.flushed_offset < log.end_offset:
+            self._flush_timer = self._clock.call_later(log.settings.flush_ms, self._flush_due)
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
@@ -142,6 +148,10 @@ class Partition:
         if work is not None:
             self._flushing = True
             self._flusher.flush(work).then(self._flushed)
+
+    def _flush_due(self) -> None:
+        self._flush_timer = None
+        self._flush()
 
     def _flushed(self, outcome: Pending[None]) -> None:
         self._flushing = False
@@ -207,4 +217,6 @@ class Partition:
 
     def close(self, error: Callable[[], Refused]) -> None:
         """Release everyone who waits, with a reason."""
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
         self._waiters.fail_all(error())
