@@ -73,6 +73,11 @@ class LogMachine(RuleBasedStateMachine):
             self.flushing_upto = self.log.end_offset
 
     @rule()
+    def flush_in_a_worker(self) -> None:
+        if self.flushing is not None:
+            self.flushing()
+
+    @rule()
     def finish_flush(self) -> None:
         if self.flushing is not None:
             self.flushing()
@@ -121,8 +126,8 @@ class LogMachine(RuleBasedStateMachine):
         self.open(clean=False)
         assert self.log.end_offset == end_offset
 
-    @rule(clean=st.booleans())
-    def lose_power(self, clean: bool) -> None:
+    @rule()
+    def lose_power(self) -> None:
         self.disk.crash()
         self.open(clean=False)
         assert self.log.end_offset >= self.flushed_offset

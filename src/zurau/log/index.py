@@ -74,11 +74,14 @@ class Index:
         self._state[1].extend(self._entry.pack(*fields))
 
     def write_out(self, count: int) -> None:
-        """Move the first `count` entries from memory to the file. After a failure they are still in memory."""
+        """Move the first `count` entries from memory to the file. After a failure they are still in memory.
+
+        The file is made even if there are none: Kafka's tools miss it otherwise.
+        """
         stored, tail = self._state
         ready = tail[: max(0, count - stored) * self._entry.size]
+        file = self._open(create=True)
         if ready:
-            file = self._open(create=True)
             if file.size != stored * self._entry.size:
                 file.truncate(stored * self._entry.size)  # a crash left part of an entry
             file.append((ready,))
