@@ -14,6 +14,7 @@ from typing import Protocol
 
 from subjects import NATS, REDIS, Running
 from zurau.records.builder import NewRecord, build_batch
+from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.frames import RequestHeader, decode_response, encode_request
 from zurau.wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from zurau.wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -22,6 +23,8 @@ from zurau.wire.kafka.schema import Message
 TOPIC = "bench"
 _METADATA_VERSION = 9
 _PRODUCE_VERSION = 9
+#: A topic that was made a moment ago may not have been heard of everywhere.
+_PASSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 class RawClient(Protocol):
@@ -50,22 +53,23 @@ class RawKafka:
         request = ProduceRequest(acks=acks, timeout_ms=10_000, topic_data=[topic])
         self._header = RequestHeader(ProduceRequest.api_key, _PRODUCE_VERSION, 1, "bench")
         self.frame = b"".join(encode_request(self._header, request))
-        self.append_checked()
+        while (code := self._append_checked()) in _PASSING:
+            time.sleep(0.002)
+        if code:
+            raise RuntimeError(f"the broker answered with error code {code}")
 
     def append(self) -> None:
         self._socket.sendall(self.frame)
         (size,) = struct.unpack(">i", _receive(self._socket, 4))
         _receive(self._socket, size)
 
-    def append_checked(self) -> None:
+    def _append_checked(self) -> int:
         """As `append`, and look at the answer."""
         self._socket.sendall(self.frame)
         (size,) = struct.unpack(">i", _receive(self._socket, 4))
         answer = decode_response(self._header, memoryview(_receive(self._socket, size)))
         (topic,) = answer.responses  # type: ignore[attr-defined]
-        code = topic.partition_responses[0].error_code
-        if code:
-            raise RuntimeError(f"the broker answered with error code {code}")
+        return int(topic.partition_responses[0].error_code)
 
     def close(self) -> None:
         self._socket.close()

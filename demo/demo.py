@@ -94,9 +94,7 @@ class Tally:
 
 def produce(bootstrap: str, tally: Tally, lines: int, half_way: threading.Event) -> None:
     """Stream lines of all services in; the client retries over the crash by itself, idempotently."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
-    )
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0})
     dice = random.Random(1883)
 
     def acknowledged(service: str, number: int, error: KafkaError | None) -> None:
@@ -183,9 +181,7 @@ def run(lines: int, console: Console) -> bool:
                     took = broker.start()
                     state = f"restarted and recovered in {took * 1000:.0f} ms"
                 live.update(tally.table(state))
-                everything_read = all(
-                    tally.acknowledged[service] <= set(tally.read[service]) for service in SERVICES
-                )
+                everything_read = all(tally.acknowledged[service] <= set(tally.read[service]) for service in SERVICES)
                 if not producing.is_alive() and everything_read:
                     break
                 time.sleep(0.1)
@@ -209,7 +205,8 @@ def judge(tally: Tally, stored: dict[str, list[int]], console: Console) -> bool:
         f"{'in' if in_order else 'OUT OF'} order, {tally.failed} refused"
     )
     good = total > 0 and lost == unread == doubled == 0 and in_order
-    console.print("[bold green]nothing acknowledged was lost[/]" if good else "[bold red]this should not have happened[/]")
+    verdict = "[bold green]nothing acknowledged was lost[/]" if good else "[bold red]this should not have happened[/]"
+    console.print(verdict)
     return good
 
 

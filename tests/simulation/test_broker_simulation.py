@@ -121,9 +121,7 @@ class Story:
         )
         self.broker.ask(request, 9).then(lambda answer: self.produced(answer, producer, sequence, values))
 
-    def produced(
-        self, answer: Pending, producer: SimulatedProducer, sequence: int, values: list[bytes]
-    ) -> None:
+    def produced(self, answer: Pending, producer: SimulatedProducer, sequence: int, values: list[bytes]) -> None:
         result = answer.result().responses[0].partition_responses[0]
         if result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return  # the broker is stopping: to be repeated
@@ -144,9 +142,7 @@ class Story:
     def fetch(self, partition: int, offset: int) -> bytes:
         limit = self.chance.choice([1, 200, 1 << 20])
         wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=limit)
-        request = FetchRequest(
-            max_wait_ms=0, min_bytes=0, topics=[FetchTopic(topic=TOPIC, partitions=[wanted])]
-        )
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=[FetchTopic(topic=TOPIC, partitions=[wanted])])
         data = self.broker.tell(request, 11).responses[0].partitions[0]
         assert data.error_code == ErrorCode.NONE, data
         return bytes(data.records or b"")
@@ -192,9 +188,7 @@ class Story:
                 assert stored.get(offset) == value, f"{value} was read at {offset}, found {stored.get(offset)}"
             assert sorted(stored) == list(range(len(stored))), "offsets have a gap"
             assert len(set(stored.values())) == len(stored), "a record was stored twice"
-        request = OffsetFetchRequest(
-            group_id="g", topics=[OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])]
-        )
+        request = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])])
         committed = self.broker.tell(request, 5).topics[0].partitions[0]
         assert committed.committed_offset == self.committed
         assert committed.metadata == ("note" if self.committed >= 0 else "")

@@ -21,9 +21,7 @@ def write(directory: Path, text: str) -> Path:
 def test_flags_win_over_environment_and_environment_over_the_file(tmp_path: Path):
     file = write(tmp_path, "num_partitions = 2\nnode_id = 2\nretention_ms = 2\n")
 
-    settings = load(
-        {"num_partitions": 4}, {"ZURAU_NUM_PARTITIONS": "3", "ZURAU_NODE_ID": "3"}, file
-    )
+    settings = load({"num_partitions": 4}, {"ZURAU_NUM_PARTITIONS": "3", "ZURAU_NODE_ID": "3"}, file)
 
     assert (settings.broker.num_partitions, settings.node.node_id, settings.log.retention_ms) == (4, 3, 2)
 

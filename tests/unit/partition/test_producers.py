@@ -15,9 +15,7 @@ from zurau.wire.kafka.error_codes import ErrorCode
 def batch(sequence: int, *, count: int = 1, epoch: int = 0, offset: int = 0, producer_id: int = 7) -> BatchHeader:
     records = [NewRecord(key=None, value=b"x", timestamp=1) for _ in range(count)]
     return parse_header(
-        build_batch(
-            records, base_offset=offset, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
-        )
+        build_batch(records, base_offset=offset, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
     )
 
 

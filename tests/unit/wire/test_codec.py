@@ -357,10 +357,18 @@ def test_unknown_tagged_fields_are_skipped():
     assert decode(Texts, FLEXIBLE, b"\x01\0\x01\x63\x02ab") == (Texts(name=""), 7)
 
 
-def test_more_than_127_tagged_fields_can_be_skipped():
-    unknown = b"\x80\x02" + b"\x63\0" * 256
-    assert decode(Texts, FLEXIBLE, b"\x01\0" + unknown)[0] == Texts(name="")
-    assert decode(Tags, FLEXIBLE, b"\0" + unknown)[0] == Tags()
+@pytest.mark.parametrize("cls", [Texts, Tags])
+def test_more_than_127_tagged_fields_are_refused_before_they_are_read(cls):
+    buffer = (b"\x01\0" if cls is Texts else b"\0") + b"\x80\x02" + b"\x63\0" * 256
+    assert "more than 127 tagged fields" in refused(cls, FLEXIBLE, buffer)
+
+
+def test_elements_are_counted_over_all_arrays_of_a_message():
+    message = Lists(numbers=[1, 2, 3], items=[Item(key="a", number=1), Item(key="b", number=2)])
+    buffer = b"".join(encode(message, FLEXIBLE))
+    assert decode(Lists, FLEXIBLE, buffer, elements_max=5)[0] == message
+    with pytest.raises(ProtocolViolation, match="more elements than one message may hold"):
+        decode(Lists, FLEXIBLE, buffer, elements_max=4)
 
 
 @pytest.mark.parametrize("cls", [Texts, Tags])

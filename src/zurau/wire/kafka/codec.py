@@ -22,15 +22,23 @@ _encoders: dict[tuple[type[Message], int], Encoder] = {}
 
 _VERSION = struct.Struct(">h")
 
+#: For messages of a broker that is trusted, and for our own records.
+ANY_NUMBER = 1 << 62
 
-def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> tuple[M, int]:
-    """The message at `position`, and where it ends. Its records are views into the buffer."""
+
+def decode(
+    cls: type[M], version: int, buffer: Buffer, position: int = 0, elements_max: int = ANY_NUMBER
+) -> tuple[M, int]:
+    """The message at `position`, and where it ends. Its records are views into the buffer.
+
+    `elements_max` bounds the elements of all its arrays together.
+    """
     decoder = _decoders.get((cls, version))
     if decoder is None:
         decoder = _decoders[cls, version] = make_decoder(cls, version)
     view = buffer if type(buffer) is memoryview else memoryview(buffer)
     try:
-        return decoder(view, position, len(view))
+        return decoder(view, position, len(view), elements_max)
     except (struct.error, IndexError) as error:
         raise ProtocolViolation(f"{cls.__name__} v{version} is cut short") from error
     except UnicodeDecodeError as error:

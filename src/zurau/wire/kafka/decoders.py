@@ -2,7 +2,7 @@
 
 What a generated decoder looks like (Heartbeat, version 4):
 
-    def decode(buffer, at, end):
+    def decode(buffer, at, end, left):
         size_1 = buffer[at]
         at += 1
         if size_1 > 127:
@@ -19,7 +19,8 @@ What a generated decoder looks like (Heartbeat, version 4):
 
 Neighbouring fields of fixed width, and the first byte of the length after them, are read by one `unpack_from`. That
 call and indexing raise at the end of the buffer by themselves; slices do not, so every `stop` is checked first. A
-count is checked against the bytes that are left before anything is made for it.
+count is checked against the bytes that are left before anything is made for it, and against `left`: how many more
+elements the whole message may hold. A few bytes on the wire become a hundred in memory, so bytes alone bound too little.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from zurau.wire.kafka.layout import ArrayOf, Field, Fixed, Kind, Part, Sized, de
 from zurau.wire.kafka.schema import Message, Struct
 from zurau.wire.kafka.source import Source
 
-Decoder = Callable[[memoryview, int, int], tuple[Any, int]]
+Decoder = Callable[[memoryview, int, int, int], tuple[Any, int]]
 
 _TAKE = {
     "string": "buffer[at:stop].tobytes().decode()",
@@ -56,7 +57,7 @@ class _DecoderWriter:
             "ProtocolViolation": ProtocolViolation,
             "continue_uvarint": varints.continue_uvarint,
             "continue_string_length": varints.continue_string_length,
-            "continue_tag_count": varints.continue_tag_count,
+            "check_tag_count": varints.check_tag_count,
             "decode_tag": varints.decode_tag,
             "skip_tags": varints.skip_tags,
             "unpack_array": struct.unpack_from,
@@ -65,7 +66,7 @@ class _DecoderWriter:
         self._ahead: list[tuple[str, str]] = []
 
     def write(self, part: Part) -> Decoder:
-        with self._source.block("def decode(buffer, at, end):"):
+        with self._source.block("def decode(buffer, at, end, left):"):
             made = self._part(part, path="")
             self._read_ahead()
             self._source.line(f"return {made}, at")
@@ -184,6 +185,13 @@ class _DecoderWriter:
             self._refuse(
                 path, "has more elements than bytes or is null" if check_sign else "has more elements than bytes"
             )
+        self._charge(count, path)
+
+    def _charge(self, count: str, path: str) -> None:
+        """Emit the check that the message may hold so many more elements."""
+        self._source.line(f"left -= {count}")
+        with self._source.block("if left < 0:"):
+            self._refuse(path, "has more elements than one message may hold")
 
     def _elements(self, element: Kind, count: str, variable: str, flexible: bool, path: str) -> None:
         if isinstance(element, Fixed) and len(element.code) == 1:
@@ -217,13 +225,15 @@ class _DecoderWriter:
         self._read_ahead()
         if not part.tags:
             with self._source.block(f"if {count}:"):
+                self._charge(count, path)
                 self._source.line(f"at = skip_tags(buffer, at, end, {count})")
             return []
         variables = {field.name: self._source.fresh(field.name) for field in part.tags}
         for field in part.tags:
             self._source.line(f"{variables[field.name]} = {self._default(part.cls, field)}")
         with self._source.block(f"if {count}:"):
-            self._source.line(f"{count}, at = continue_tag_count(buffer, at, {count})")
+            self._charge(count, path)
+            self._source.line(f"check_tag_count({count})")
             with self._source.block(f"for _ in range({count}):"):
                 self._known_or_skipped(part, variables, path)
         return [f"{name}={variable}" for name, variable in variables.items()]

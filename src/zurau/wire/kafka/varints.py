@@ -65,15 +65,15 @@ def decode_tag(buffer: memoryview, position: int, end: int) -> tuple[int, int, i
     return number, position, position + size
 
 
-def continue_tag_count(buffer: memoryview, position: int, first: int) -> tuple[int, int]:
-    """How many tagged fields follow, given the `first` byte of the count; and where they start."""
-    return (first, position) if first < 128 else continue_uvarint(buffer, position, first)
+def check_tag_count(first: int) -> None:
+    """Refuse a count of tagged fields whose `first` byte says that it has more: no struct has had ten of them yet."""
+    if first > 127:
+        raise ProtocolViolation("more than 127 tagged fields in one struct")
 
 
-def skip_tags(buffer: memoryview, position: int, end: int, first: int) -> int:
+def skip_tags(buffer: memoryview, position: int, end: int, count: int) -> int:
     """Pass over tagged fields, none of which we know."""
-    count, position = continue_tag_count(buffer, position, first)
-    # Each takes two bytes at least, so the buffer runs out before a hostile count does.
+    check_tag_count(count)
     for _ in range(count):
         _, _, position = decode_tag(buffer, position, end)
     return position
