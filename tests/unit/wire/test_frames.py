@@ -90,9 +90,7 @@ class Writer:
 
 def test_records_of_a_request_are_a_writable_part_of_its_frame():
     partition = PartitionProduceData(index=0, records=b"batch")
-    request = ProduceRequest(
-        acks=1, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=[partition])]
-    )
+    request = ProduceRequest(acks=1, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=[partition])])
     frame = unsized(encode_request(header(0, 9), request))
     _, decoded = decode_request(frame)
     decoded.topic_data[0].partition_data[0].records[:1] = b"B"

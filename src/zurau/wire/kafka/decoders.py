@@ -20,7 +20,7 @@ What a generated decoder looks like (Heartbeat, version 4):
 Neighbouring fields of fixed width, and the first byte of the length after them, are read by one `unpack_from`. That
 call and indexing raise at the end of the buffer by themselves; slices do not, so every `stop` is checked first. A
 count is checked against the bytes that are left before anything is made for it, and against `left`: how many more
-elements the whole message may hold. A few bytes on the wire become a hundred in memory, so bytes alone bound too little.
+elements the whole message may hold, for three bytes on the wire can become a hundred in memory.
 """
 
 from __future__ import annotations
