@@ -106,11 +106,13 @@ class Upkeep:
 
     def _compacted(self, partition: Partition, job: CompactionJob, outcome: Pending[None]) -> None:
         self._compacting = False
+        if self._broker.partitions.get(partition.name) is not partition:
+            return  # deleted meanwhile, with everything the job made
         try:
+            # Also after a failure: what the job left behind has to go, and the next one may come.
+            partition.log.finish_compaction(job)
+            self._remove_files(partition)
             outcome.result()
-            if self._broker.partitions.get(partition.name) is partition:
-                partition.log.finish_compaction(job)
-                self._remove_files(partition)
-                log.info("%s: compacted", partition.name)
+            log.info("%s: compacted", partition.name)
         except DiskFault as fault:
             log.warning("compaction of %s failed and will be tried again: %s", partition.name, fault)

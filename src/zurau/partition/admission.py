@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from zurau.errors import CorruptData, Refused
 from zurau.log.settings import LogSettings
-from zurau.records.batch import BatchHeader, check_crc, stamp_append_time
+from zurau.records.batch import MAGIC, BatchHeader, check_crc, stamp_append_time
 from zurau.records.builder import repack
 from zurau.records.compression import Compression
 from zurau.records.record import UNPACKED_BYTES_MAX, iter_records
@@ -73,6 +73,8 @@ class Admission:
             raise Refused(ErrorCode.INVALID_RECORD, "send one batch for each partition in a request")
 
     def _check_kind(self, header: BatchHeader) -> None:
+        if header.magic != MAGIC:
+            raise Refused(ErrorCode.INVALID_RECORD, f"batches of version {MAGIC} are taken, not {header.magic}")
         if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
             raise Refused(ErrorCode.INVALID_RECORD, "the batch's record count and last offset disagree")
         if header.is_control:
