@@ -1,0 +1,106 @@
+"""What a broker does by itself as time passes."""
+
+from __future__ import annotations
+
+from zurau.ids import TopicPartition
+from zurau.log.settings import LogSettings
+from zurau.partition.partition import Partition
+from zurau.records.batch import parse_header
+from zurau.records.builder import NewRecord, build_batch
+from zurau.records.record import Record, iter_records
+from zurau.settings import DAY_MS, HOUR_MS, MINUTE_MS
+from zurau.simulation.broker import SimulatedBroker
+from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+
+def broker_with_topic(**configs: str) -> tuple[SimulatedBroker, Partition]:
+    broker = SimulatedBroker(1, LogSettings(segment_bytes=1000))
+    topic = CreatableTopic(
+        name="t",
+        num_partitions=1,
+        replication_factor=1,
+        configs=[
+            CreatableTopicConfig(name=name.replace("_", "."), value=value) for name, value in configs.items()
+        ],
+    )
+    created = broker.tell(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5)
+    assert created.topics[0].error_code == 0
+    return broker, broker.broker.partition("t", 0)
+
+
+def append(broker: SimulatedBroker, partition: Partition, key: bytes, value: bytes | None, **facts: int) -> None:
+    record = NewRecord(key=key, value=value, timestamp=broker.clock.now_ms())
+    batch = memoryview(build_batch([record], **facts))
+    partition.append(batch, parse_header(batch))
+    broker.clock.advance(10)
+
+
+def everything_in(partition: Partition) -> list[Record]:
+    log = partition.log
+    offset, records = log.start_offset, []
+    while batches := log.read(offset, 1 << 20, log.end_offset, may_block=True):
+        position = 0
+        while position < len(batches):
+            header = parse_header(batches, position)
+            records += iter_records(batches[position : position + header.length])
+            position += header.length
+            offset = header.next_offset
+    return records
+
+
+def test_old_segments_go_when_their_time_is_over():
+    broker, partition = broker_with_topic(retention_ms=str(HOUR_MS))
+    for _ in range(50):
+        append(broker, partition, b"k", b"x" * 100)
+
+    broker.clock.advance(2 * HOUR_MS)
+
+    assert partition.log.start_offset == partition.log.end_offset == 50
+    assert [name for name in broker.disk.list_directory("t-0") if name.endswith(".deleted")] == []
+
+
+def test_the_oldest_segments_go_when_there_is_too_much():
+    broker, partition = broker_with_topic(retention_bytes="2000")
+    for _ in range(50):
+        append(broker, partition, b"k", b"x" * 100)
+
+    broker.clock.advance(10 * MINUTE_MS)
+
+    assert 0 < partition.log.start_offset < 50
+    assert partition.log.size_bytes < 4000
+
+
+def test_a_compacted_topic_keeps_the_last_value_of_each_key():
+    broker, partition = broker_with_topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    for number in range(60):
+        append(broker, partition, b"key-%d" % (number % 3), b"%d" % number * 20)
+
+    broker.clock.advance(MINUTE_MS)
+
+    records = everything_in(partition)
+    assert len(records) < 20
+    last = {record.key: record.value for record in records}
+    assert last == {b"key-0": b"57" * 20, b"key-1": b"58" * 20, b"key-2": b"59" * 20}
+
+
+def test_a_compacted_topic_serves_the_same_after_a_crash():
+    broker, partition = broker_with_topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    for number in range(60):
+        append(broker, partition, b"key-%d" % (number % 3), b"%d" % number * 20)
+    broker.clock.advance(MINUTE_MS)
+    before = everything_in(partition)
+
+    broker.lose_power()
+    broker.start()
+
+    assert everything_in(broker.broker.partitions[TopicPartition("t", 0)]) == before
+
+
+def test_a_silent_producer_is_forgotten_after_a_day():
+    broker, partition = broker_with_topic()
+    append(broker, partition, b"k", b"v", producer_id=7, producer_epoch=0, base_sequence=0)
+    assert len(partition.producers) == 1
+
+    broker.clock.advance(DAY_MS + HOUR_MS)
+
+    assert len(partition.producers) == 0
