@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,8 +53,9 @@ def dump(
 
     render = _as_json if form is RecordFormat.JSON else _as_text
     damaged = 0
-    disk = RealDisk(directory)
-    for name in _logs(directory, partition):
+    root, names = _logs(directory if partition is None else directory / partition)
+    disk = RealDisk(root)
+    for name in names:
         for finding in dump_log(disk, name, records=records, indexes=indexes):
             damaged += isinstance(finding, DamageFound)
             sys.stdout.write(render(finding) + "\n")
@@ -64,21 +64,18 @@ def dump(
         raise typer.Exit(1)
 
 
-def _logs(directory: Path, partition: str | None) -> Iterator[str]:
-    """The directories with segments in them, relative to `directory`; the empty name is itself."""
+def _logs(directory: Path) -> tuple[Path, list[str]]:
+    """The directories with segments in them, `directory` itself or those inside, and where they lie."""
     from zurau.errors import SettingsError
 
-    if partition is not None:
-        directory /= partition
     if not directory.is_dir():
         raise SettingsError(f"there is no directory {directory}; give the --dir of a broker")
-    inside = sorted(path.parent.name for path in directory.glob("*/*.log"))
     if any(directory.glob("*.log")):
-        yield partition or ""
-    elif inside:
-        yield from dict.fromkeys(inside)
-    else:
+        return directory.resolve().parent, [directory.resolve().name]
+    inside = sorted({path.parent.name for path in directory.glob("*/*.log")})
+    if not inside:
         raise SettingsError(f"there are no segments in {directory}; give the --dir of a broker, or one partition's")
+    return directory, inside
 
 
 def _as_json(finding: Finding) -> str:
