@@ -69,7 +69,6 @@ class SimulatedDisk:
         self._safe: _Names = {}
         #: For each directory, what was done to its names since it was last flushed, in order.
         self._changes: dict[str, list[_Change]] = {}
-        self._directories = {""}
         self._crash_count = 0
 
     # The port
@@ -86,7 +85,7 @@ class SimulatedDisk:
         return SimulatedFile(self, path, content)
 
     def exists(self, path: str) -> bool:
-        return path in self._seen or path in self._directories
+        return path in self._seen or _marker(path) in self._seen
 
     def file_size(self, path: str) -> int:
         return len(self._content(path).seen)
@@ -94,21 +93,41 @@ class SimulatedDisk:
     def list_directory(self, path: str) -> list[str]:
         inside = f"{path}/" if path else ""
         names = {name[len(inside) :].partition("/")[0] for name in self._seen if name.startswith(inside)}
-        names |= {name[len(inside) :].partition("/")[0] for name in self._directories if name.startswith(inside)}
         return sorted(names - {""})
 
     def make_directory(self, path: str) -> None:
         # Directories are safe at once: that one is lost with all that is in it teaches nothing that files do not.
         parts = path.split("/")
-        self._directories |= {"/".join(parts[: count + 1]) for count in range(len(parts))}
+        for count in range(len(parts)):
+            marker = _marker("/".join(parts[: count + 1]))
+            if marker not in self._seen:
+                self._seen[marker] = self._safe[marker] = _Content()
 
     def rename(self, old: str, new: str) -> None:
-        self._content(old)
         self._require_directory(new)
+        if _marker(old) in self._seen:
+            self._rename_directory(old, new)
+            return
+        self._content(old)
 
         def change(names: _Names) -> None:
             if old in names:
                 names[new] = names.pop(old)
+
+        self._change(old, change)
+
+    def _rename_directory(self, old: str, new: str) -> None:
+        """Should a crash undo it, then names in the directory that were not safe before are gone too."""
+        if any(name.startswith(_marker(new)) and name != _marker(new) for name in self._seen):
+            raise DiskFault(f"cannot rename {old}: {new} is not empty")
+        inner = self._changes.pop(old, [])
+
+        def change(names: _Names) -> None:
+            if names is self._safe:
+                for one in inner:
+                    one(names)
+            for name in [name for name in names if name.startswith(_marker(old))]:
+                names[new + name[len(old) :]] = names.pop(name)
 
         self._change(old, change)
 
@@ -122,10 +141,11 @@ class SimulatedDisk:
 
     def remove_tree(self, path: str) -> None:
         for names in (self._seen, self._safe):
-            for name in [name for name in names if name.startswith(f"{path}/")]:
+            for name in [name for name in names if name.startswith(_marker(path))]:
                 del names[name]
-        self._directories -= {name for name in self._directories if name == path or name.startswith(f"{path}/")}
-        self._changes = {name: changes for name, changes in self._changes.items() if name in self._directories}
+        self._changes = {
+            name: changes for name, changes in self._changes.items() if not _marker(name).startswith(_marker(path))
+        }
 
     def read_file(self, path: str) -> bytes | None:
         content = self._seen.get(path)
@@ -189,7 +209,7 @@ class SimulatedDisk:
             raise DiskFault(f"cannot find {path}: it is gone") from None
 
     def _require_directory(self, path: str) -> None:
-        if _parent(path) not in self._directories:
+        if "/" in path and _marker(_parent(path)) not in self._seen:
             raise DiskFault(f"cannot open {path}: there is no such directory")
 
 
@@ -244,3 +264,8 @@ class SimulatedFile:
 
 def _parent(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+def _marker(directory: str) -> str:
+    """The name, among those of files, that says that there is such a directory."""
+    return f"{directory}/"

@@ -152,3 +152,29 @@ def test_bytes_out_of_memory_are_read_only_by_waiting(disk):
 def test_files_need_a_directory_to_be_in(disk):
     with pytest.raises(DiskFault, match="directory"):
         disk.open("nowhere/a")
+
+
+def test_a_renamed_directory_takes_its_files_along(disk):
+    written(disk, "logs/a", b"safe", b"")
+    disk.rename("logs", "old")
+    disk.flush_directory("")
+    disk.crash()
+    assert not disk.exists("logs")
+    assert disk.list_directory("") == ["old"]
+    assert disk.read_file("old/a") == b"safe"
+
+
+def test_a_crash_keeps_a_directory_under_one_of_its_names(disk):
+    written(disk, "logs/a", b"safe", b"")
+    disk.rename("logs", "old")
+    disk.crash()
+    (name,) = disk.list_directory("")
+    assert name in {"logs", "old"}
+    assert disk.read_file(f"{name}/a") == b"safe"
+
+
+def test_a_directory_is_not_renamed_over_one_that_holds_something(disk):
+    disk.make_directory("old")
+    disk.open("old/b")
+    with pytest.raises(DiskFault, match="old is not empty"):
+        disk.rename("logs", "old")
