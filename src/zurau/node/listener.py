@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
+from collections.abc import Callable
 
 from zurau.api.kafka.call import Caller, Endpoint
 from zurau.broker.broker import Broker
@@ -18,6 +20,24 @@ log = logging.getLogger("zurau.listener")
 SCRATCH_BYTES = 256 * KIB
 #: Pending connections the kernel may hold: many clients reconnect at once after a restart.
 BACKLOG = 1024
+
+
+async def bind(endpoint: Endpoint, connect: Callable[[], Connection]) -> asyncio.Server:
+    """Take an address without accepting yet, so that a broker that cannot have it touches nothing."""
+    try:
+        return await asyncio.get_running_loop().create_server(
+            connect, endpoint.host, endpoint.port, backlog=BACKLOG, start_serving=False
+        )
+    except OSError as error:
+        raise SettingsError(
+            f"cannot listen on {endpoint.host}:{endpoint.port}: {_reason(error)}; "
+            "choose another address with --kafka HOST:PORT (port 0 takes a free one)"
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    """What the system says; asyncio wraps it in a sentence of its own that repeats the address."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 class Listener:
@@ -35,20 +55,12 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweep_timer: Timer | None = None
 
-    async def listen(self, endpoint: Endpoint) -> Endpoint:
-        """Start to accept; returns the address with the port that was really taken."""
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(
-                lambda: Connection(self), endpoint.host, endpoint.port, backlog=BACKLOG, start_serving=True
-            )
-        except OSError as error:
-            raise SettingsError(
-                f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}; "
-                "choose another address with --kafka HOST:PORT (port 0 takes a free one)"
-            ) from error
+    async def listen(self, server: asyncio.Server) -> Endpoint:
+        """Start to accept at what `bind` took; returns the address with its real port."""
+        self._server = server
+        await server.start_serving()
         self._sweep_timer = self.clock.call_later(MINUTE_MS, self._sweep)
-        host, port = self._server.sockets[0].getsockname()[:2]
+        host, port = server.sockets[0].getsockname()[:2]
         return Endpoint(host, port)
 
     async def stop(self) -> None:

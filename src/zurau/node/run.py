@@ -23,8 +23,9 @@ from zurau.broker.upkeep import Upkeep
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId
 from zurau.node.clock import SystemClock, SystemRandomness
+from zurau.node.connection import Connection
 from zurau.node.disk import RealDisk
-from zurau.node.listener import Listener
+from zurau.node.listener import Listener, bind
 from zurau.node.memory import keep_freed_memory
 from zurau.node.settings import Settings
 from zurau.node.threads import FlushThread, Threads
@@ -49,21 +50,34 @@ class Node:
 
     async def start(self) -> Endpoint:
         """Open everything and listen; returns the address with its real port."""
-        loop = asyncio.get_running_loop()
-        directory = Path(self._settings.node.dir)
-        self._lock = _lock_directory(directory)
-        self._workers = Threads(loop, WORKER_THREADS, "worker")
-        self._flusher = FlushThread(loop)
-        clock = SystemClock(loop)
-        world = World(RealDisk(directory), clock, self._workers, self._flusher, SystemRandomness())
-        identity = load_identity(world.disk, world.randomness, BrokerId(self._settings.node.node_id))
-        settings = self._settings
-        self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)
-        await as_future(start(self.broker.open()))
+        server = await bind(self._listening_at, lambda: Connection(self._listener))
+        try:
+            self._lock = _lock_directory(Path(self._settings.node.dir))
+            await self._open_broker()
+        except BaseException:
+            server.close()
+            raise
         self._upkeep = Upkeep(self.broker)
         self._upkeep.start()
-        self._listener = Listener(self.broker, clock, self._advertise)
-        return await self._listener.listen(self._listening_at)
+        self._listener = Listener(self.broker, self.broker.clock, self._advertise)
+        return await self._listener.listen(server)
+
+    async def _open_broker(self) -> None:
+        settings = self._settings
+        loop = asyncio.get_running_loop()
+        self._workers = Threads(loop, WORKER_THREADS, "worker")
+        self._flusher = FlushThread(loop)
+        disk = RealDisk(settings.node.dir)
+        world = World(disk, SystemClock(loop), self._workers, self._flusher, SystemRandomness())
+        try:
+            identity = load_identity(disk, world.randomness, BrokerId(settings.node.node_id))
+            self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)
+            await as_future(start(self.broker.open()))
+        except BaseException:
+            self._workers.stop()
+            self._flusher.stop()
+            self._lock.close()
+            raise
 
     async def stop(self) -> None:
         """Stop in good order: no new requests, everything flushed, the directory marked clean."""
