@@ -6,11 +6,13 @@ groups. From then on the image's changes are carried out as they are applied.
 
 from __future__ import annotations
 
+import logging
+
 from zurau.broker.identity import Identity
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.settings import BrokerSettings
-from zurau.errors import Refused
+from zurau.errors import DiskFault, Refused
 from zurau.ids import BrokerId, TopicId, TopicPartition
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import (
@@ -30,8 +32,11 @@ from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
 from zurau.partition.partition import Partition
+from zurau.pending import Pending
 from zurau.ports import Disk, World
 from zurau.wire.kafka.error_codes import ErrorCode
+
+log = logging.getLogger("zurau.broker")
 
 METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
@@ -100,7 +105,7 @@ class Broker:
         topic = self.image.topics.get(OFFSETS_TOPIC)
         if topic is None:
             raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of the consumer groups is not there yet")
-        index = abs(_java_hash(group_id)) % len(topic.partitions)
+        index = _java_abs(_java_hash(group_id)) % len(topic.partitions)
         host = self._group_hosts.get(index)
         if host is None:
             raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC}-{index} is not served here")
@@ -113,10 +118,12 @@ class Broker:
 
     async def open(self) -> None:
         """Become ready to serve: register, open every partition, bring the groups back."""
-        deleted = self._deleted_while_loading
-        for topic in list(self.image.topics.values()):
+        topics = list(self.image.topics.values())
+        self._placement.undo_deletions(self.image.topics_by_id)
+        for topic in topics:
             self._placement.open_topic(topic, self._settings_of(topic))
-        self._placement.sort_out_directories(deleted)
+        placed = [TopicPartition(topic.name, partition.index) for topic in topics for partition in topic.partitions]
+        self._placement.sort_out_directories(self._deleted_while_loading, placed)
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
@@ -128,8 +135,8 @@ class Broker:
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
             host.close(_is_stopping)
-        self._placement.close()
-        self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
+        if self._placement.close():
+            self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
         self._deleted_while_loading: list[TopicId] = []
@@ -147,9 +154,17 @@ class Broker:
         for image in self.image.topics[OFFSETS_TOPIC].partitions:
             partition = self.partitions.get(TopicPartition(OFFSETS_TOPIC, image.index))
             if partition is not None:
-                host = MachineHost(partition, GroupMachine(self.group_settings), self.clock)
-                host.load()
-                self._group_hosts[image.index] = host
+                self._load_group_host(partition)
+
+    def _load_group_host(self, partition: Partition) -> None:
+        host = MachineHost(partition, GroupMachine(self.group_settings), self.clock)
+        try:
+            host.load()
+        except DiskFault as fault:
+            # Other groups and all topics can be served; the groups in this partition find no coordinator.
+            log.error("the groups of %s are not served: %s", partition.name, fault)  # noqa: TRY400 - says it all
+        else:
+            self._group_hosts[partition.name.partition] = host
 
     def _offsets_topic(self) -> CreateTopic:
         return CreateTopic(
@@ -181,11 +196,16 @@ class Broker:
                 for topic in self.image.topics.values():
                     self._placement.tune(topic, self._settings_of(topic))
             case TopicRemoved(topic):
-                self._placement.remove_topic(topic)
+                self._placement.remove_topic(topic, self._metadata_committed())
                 for host in self.group_hosts():
                     host.ask(ForgetTopic(topic.name))
             case _:
                 pass
+
+    def _metadata_committed(self) -> Pending[None]:
+        """Done when all that the metadata log holds now is committed."""
+        metadata = self.partitions[METADATA_PARTITION]
+        return metadata.wait_high_watermark(metadata.log.end_offset)
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
         return self._controller_machine.log_settings_of(topic, self.broker_id)
@@ -202,6 +222,11 @@ def _stopped_cleanly(disk: Disk) -> bool:
 
 def _is_stopping() -> Refused:
     return Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping")
+
+
+def _java_abs(number: int) -> int:
+    """As Kafka takes it: the one number whose positive twin does not fit into 32 bits becomes 0."""
+    return 0 if number == -(1 << 31) else abs(number)
 
 
 def _java_hash(text: str) -> int:

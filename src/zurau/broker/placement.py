@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from zurau.broker.identity import Identity
 from zurau.errors import DiskFault, Refused
-from zurau.ids import TopicId, TopicPartition, id_text
+from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition, id_bytes, id_text
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
@@ -19,6 +19,7 @@ from zurau.partition.opening import (
     write_topic_id,
 )
 from zurau.partition.partition import Partition
+from zurau.pending import Pending, done
 from zurau.ports import World
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -26,6 +27,8 @@ log = logging.getLogger("zurau.placement")
 
 DELETED = "-delete"
 STRAY = "-stray"
+#: Of a directory's name when it is renamed. File systems take 255 in all.
+KEPT_CHARACTERS = 200
 
 
 class Placement:
@@ -44,7 +47,7 @@ class Placement:
         directory = str(name)
         stored_id = read_topic_id(disk, directory)
         if stored_id not in (None, topic_id):
-            self._put_aside(directory, id_text(stored_id or b""))
+            self._put_aside(directory, stored_id or NO_TOPIC_ID)
             stored_id = None
         if stored_id is None:
             disk.make_directory(directory)
@@ -78,25 +81,55 @@ class Placement:
         for partition in self._of(topic):
             partition.settings_changed(settings)
 
-    def remove_topic(self, topic: TopicImage) -> None:
-        """Close a deleted topic's partitions and remove their data in the background."""
+    def remove_topic(self, topic: TopicImage, committed: Pending[None]) -> None:
+        """Close a deleted topic's partitions, and remove their data once the deletion is committed.
+
+        Their directories get other names at once, so that a topic of the same name can be created.
+        """
         for partition in list(self._of(topic)):
             del self.partitions[partition.name]
             partition.close(_topic_is_gone)
             partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
-            self._delete(str(partition.name), topic.topic_id)
+            self._delete(str(partition.name), topic.topic_id, committed)
 
-    def close(self) -> None:
-        """Leave every partition so that the next start is quick. Blocks: the last thing a broker does."""
-        for partition in self.partitions.values():
-            partition.close(_broker_stops)
+    def undo_deletions(self, topics: Mapping[TopicId, TopicImage]) -> None:
+        """Give the directories of topics their names back, if the deletion was lost in a crash before it counted."""
+        disk = self._world.disk
+        for directory in disk.list_directory(""):
+            if directory.endswith(DELETED):
+                partition, _, topic_id = directory.removesuffix(DELETED).rpartition(".")
+                topic = topics.get(_topic_id_in(topic_id))
+                if topic is not None:
+                    name = f"{topic.name}-{partition.rpartition('-')[2]}"
+                    if disk.exists(name):  # of a topic that was created after the deletion, and is lost with it
+                        self._put_aside(name, read_topic_id(disk, name) or NO_TOPIC_ID)
+                    disk.rename(directory, name)
+
+    def close(self) -> bool:
+        """Leave every partition so that the next start is quick. Blocks: the last thing a broker does.
+
+        Returns whether all could be left so.
+        """
+        closed_well = [self._close(partition) for partition in self.partitions.values()]
+        return all(closed_well)
+
+    def _close(self, partition: Partition) -> bool:
+        partition.close(_broker_stops)
+        try:
             producers_snapshot(self._world.disk, partition.log, partition.producers)()
             partition.log.close()
+        except DiskFault as fault:
+            log.warning("%s has to be checked at the next start: %s", partition.name, fault)
+            return False
+        return not partition.is_broken
 
-    def sort_out_directories(self, deleted: Iterable[TopicId]) -> None:
-        """Finish deletions that a crash cut short, and put aside what no topic of the cluster explains."""
+    def sort_out_directories(self, deleted: Iterable[TopicId], placed: Iterable[TopicPartition]) -> None:
+        """Finish deletions that a crash cut short, and put aside what no topic of the cluster explains.
+
+        `placed`: what belongs here, whether it could be opened or not.
+        """
         deleted = set(deleted)
-        known = {str(name) for name in self.partitions}
+        known = {str(name) for name in (*self.partitions, *placed)}
         for directory in self._world.disk.list_directory(""):
             if directory.endswith(DELETED):
                 self._remove(directory)
@@ -107,9 +140,9 @@ class Placement:
             ):
                 topic_id = read_topic_id(self._world.disk, directory)
                 if topic_id in deleted:
-                    self._delete(directory, topic_id)
+                    self._delete(directory, topic_id, done(None))
                 elif topic_id is not None:
-                    self._put_aside(directory, id_text(topic_id))
+                    self._put_aside(directory, topic_id)
 
     def _of(self, topic: TopicImage) -> Iterable[Partition]:
         for image in topic.partitions:
@@ -117,18 +150,43 @@ class Placement:
             if partition is not None:
                 yield partition
 
-    def _delete(self, directory: str, topic_id: TopicId) -> None:
-        doomed = f"{directory}.{id_text(topic_id)}{DELETED}"
-        self._world.disk.rename(directory, doomed)
-        self._remove(doomed)
+    def _delete(self, directory: str, topic_id: TopicId, committed: Pending[None]) -> None:
+        doomed = _renamed(directory, topic_id, DELETED)
+        try:
+            self._world.disk.rename(directory, doomed)
+            # Before a topic of the same name is created: after a crash its directory must not be the old one.
+            self._world.disk.flush_directory("")
+        except DiskFault as fault:
+            log.warning("the data in %s is left to the next start, though its topic is deleted: %s", directory, fault)
+            return
+        committed.then(lambda outcome: self._remove_if(outcome, doomed))
+
+    def _remove_if(self, committed: Pending[None], directory: str) -> None:
+        try:
+            committed.result()
+        except Refused:
+            return  # the next start tells whether the topic is deleted
+        self._remove(directory)
 
     def _remove(self, directory: str) -> None:
         self._world.workers.run(lambda: self._world.disk.remove_tree(directory))
 
-    def _put_aside(self, directory: str, reason: str) -> None:
-        aside = f"{directory}.{reason}{STRAY}"
+    def _put_aside(self, directory: str, topic_id: TopicId) -> None:
+        aside = _renamed(directory, topic_id, STRAY)
         log.warning("no topic explains the data in %s: kept as %s; remove it if it is of no use", directory, aside)
         self._world.disk.rename(directory, aside)
+
+
+def _renamed(directory: str, topic_id: TopicId, suffix: str) -> str:
+    """Another name for a partition's directory. A long one loses its beginning, or file systems would not take it."""
+    return f"{directory[-KEPT_CHARACTERS:]}.{id_text(topic_id)}{suffix}"
+
+
+def _topic_id_in(text: str) -> TopicId:
+    try:
+        return TopicId(id_bytes(text))
+    except ValueError:
+        return NO_TOPIC_ID
 
 
 def _topic_is_gone() -> Refused:

@@ -85,6 +85,13 @@ class BrokerSettings:
         at_most=INT64_MAX,
         doc="Memory for requests that have arrived in part or wait their turn; past it the largest holder is closed.",
     )
+    fetch_max_bytes: int = setting(
+        55 * MIB,
+        "fetch.max.bytes",
+        at_least=1024,
+        at_most=INT32_MAX,
+        doc="Largest answer to a fetch, whatever the client asks for; a single larger batch is sent all the same.",
+    )
     max_request_partition_size_limit: int = setting(
         2000,
         "max.request.partition.size.limit",

@@ -18,6 +18,7 @@ from zurau.settings import KIB, MINUTE_MS
 log = logging.getLogger("zurau.listener")
 
 SCRATCH_BYTES = 256 * KIB
+SWEEP_MS_MIN = 10
 #: Pending connections the kernel may hold: many clients reconnect at once after a restart.
 BACKLOG = 1024
 
@@ -59,7 +60,7 @@ class Listener:
         """Start to accept at what `bind` took; returns the address with its real port."""
         self._server = server
         await server.start_serving()
-        self._sweep_timer = self.clock.call_later(MINUTE_MS, self._sweep)
+        self._sweep_later()
         host, port = server.sockets[0].getsockname()[:2]
         return Endpoint(host, port)
 
@@ -98,8 +99,16 @@ class Listener:
     def _sweep(self) -> None:
         """Close connections that have been silent too long: half-open ones would stay for ever."""
         idle_ms = self.broker.settings.connections_max_idle_ms
-        limit_ms = self.clock.monotonic_ms() - idle_ms
+        now_ms = self.clock.monotonic_ms()
         for connection in list(self._connections) if idle_ms >= 0 else ():
-            if connection.last_active_ms < limit_ms and not connection.is_waiting_for_answer:
+            if connection.was_active or connection.is_waiting_for_answer:
+                connection.was_active, connection.seen_active_ms = False, now_ms
+            elif connection.seen_active_ms < now_ms - idle_ms:
                 connection.abort()
-        self._sweep_timer = self.clock.call_later(MINUTE_MS, self._sweep)
+        self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        """Often enough that nobody is idle for much longer than allowed."""
+        idle_ms = self.broker.settings.connections_max_idle_ms
+        interval_ms = min(MINUTE_MS, max(SWEEP_MS_MIN, idle_ms / 2)) if idle_ms >= 0 else MINUTE_MS
+        self._sweep_timer = self.clock.call_later(interval_ms, self._sweep)

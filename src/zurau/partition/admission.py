@@ -18,6 +18,7 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 NO_TIMESTAMP = -1
 
+KNOWN_CODECS = frozenset(map(int, Compression))
 #: Values of `compression.type` that name a codec of our choice instead of the producer's.
 CODECS = {"uncompressed": Compression.NONE} | {codec.name.lower(): codec for codec in Compression if codec}
 
@@ -75,6 +76,8 @@ class Admission:
     def _check_kind(self, header: BatchHeader) -> None:
         if header.magic != MAGIC:
             raise Refused(ErrorCode.INVALID_RECORD, f"batches of version {MAGIC} are taken, not {header.magic}")
+        if header.compression not in KNOWN_CODECS:
+            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"there is no codec {header.compression}")
         if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
             raise Refused(ErrorCode.INVALID_RECORD, "the batch's record count and last offset disagree")
         if header.is_control:

@@ -10,20 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from zurau.errors import Refused
+from zurau.errors import CorruptData, ProtocolViolation, Refused
 from zurau.ids import Offset
 from zurau.machines.machine import Decision, Machine, StateRecord, Ticket
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import Clock, Timer
-from zurau.records.batch import parse_header
+from zurau.records.batch import BatchHeader, check_crc, parse_header
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import iter_records
-from zurau.settings import MIB
+from zurau.settings import MIB, SECOND_MS
 
 Command = TypeVar("Command")
 
 READ_BYTES = 1 * MIB
+#: After a refused write the machine's time stands still for so long, or a full disk would keep the processor busy.
+RETRY_MS = 1 * SECOND_MS
 
 
 class MachineHost(Generic[Command]):
@@ -41,9 +43,10 @@ class MachineHost(Generic[Command]):
         self._applied: Offset = partition.log.start_offset
         self._timer: Timer | None = None
         self._timer_at_ms: int | None = None
+        self._not_before_ms = 0
 
     def load(self) -> None:
-        """Replay the whole log into the machine."""
+        """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
         log = self.partition.log
         while self._applied < log.end_offset:
             chunk = log.read(self._applied, READ_BYTES, log.end_offset, may_block=True)
@@ -75,6 +78,7 @@ class MachineHost(Generic[Command]):
                 self._write(decision)
         except Refused as refused:
             # Not written, so not true: everyone who was to be told otherwise is told this instead.
+            self._not_before_ms = self._now_ms() + RETRY_MS
             for ticket, _ in decision.replies:
                 self._waiting.pop(ticket).fail(refused)
         else:
@@ -103,12 +107,22 @@ class MachineHost(Generic[Command]):
         next_offset = self._applied
         while position < len(chunk):
             header = parse_header(chunk, position)
-            batch = chunk[position : position + header.length]
-            for record in iter_records(batch):
-                self.machine.apply(StateRecord(record.key, record.value))
+            self._apply_batch(chunk[position : position + header.length], header)
             position += header.length
             next_offset = header.next_offset
         return next_offset
+
+    def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:
+        try:
+            if not check_crc(batch, header):
+                raise CorruptData("its checksum is wrong")
+            for record in iter_records(batch):
+                self.machine.apply(StateRecord(record.key, record.value))
+        except (CorruptData, ProtocolViolation) as fault:
+            raise CorruptData(
+                f"{self.partition.name} is damaged at offset {header.base_offset} ({fault}); restore its directory "
+                "from a copy, or start with another --dir"
+            ) from fault
 
     def _watch_deadline(self) -> None:
         """Have a timer that fires no later than the machine's next deadline.
@@ -116,7 +130,7 @@ class MachineHost(Generic[Command]):
         Deadlines mostly move away (each heartbeat puts one off), so a timer that fires too early is left alone: it
         looks again when it fires.
         """
-        deadline_ms = self.machine.next_deadline_ms()
+        deadline_ms = self._next_deadline_ms()
         if deadline_ms is None or (self._timer_at_ms is not None and self._timer_at_ms <= deadline_ms):
             return
         if self._timer is not None:
@@ -124,9 +138,13 @@ class MachineHost(Generic[Command]):
         self._timer_at_ms = deadline_ms
         self._timer = self._clock.call_later(max(0, deadline_ms - self._now_ms()), self._timer_fired)
 
+    def _next_deadline_ms(self) -> int | None:
+        deadline_ms = self.machine.next_deadline_ms()
+        return None if deadline_ms is None else max(deadline_ms, self._not_before_ms)
+
     def _timer_fired(self) -> None:
         self._timer = self._timer_at_ms = None
-        deadline_ms = self.machine.next_deadline_ms()
+        deadline_ms = self._next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self._now_ms():
             self._carry_out(self.machine.time_passed(self._now_ms()))
         else:

@@ -46,7 +46,8 @@ def restore_producers(disk: Disk, log: Log) -> Producers:
     """The producer state of a log: from the snapshot as far as it goes, from batch headers from there on."""
     producers = Producers()
     from_offset = log.start_offset
-    content = disk.read_file(f"{log.directory}/{PRODUCERS_FILE}")
+    path = f"{log.directory}/{PRODUCERS_FILE}"
+    content = disk.read_file(path)
     if content is not None:
         try:
             snapshot_offset = producers.restore(content)
@@ -55,8 +56,11 @@ def restore_producers(disk: Disk, log: Log) -> Producers:
         if log.start_offset <= snapshot_offset <= log.end_offset:
             from_offset = snapshot_offset
         else:
-            # It tells of batches that a crash has cut off, or it is damaged: the log alone is right.
+            # It tells of batches that a crash has cut off, or it is damaged: the log alone is right. It must not stay:
+            # once others have come to the offsets of the lost batches, nothing would show that it is wrong.
             producers = Producers()
+            disk.remove(path)
+            disk.flush_directory(log.directory)
     for header in log.headers(from_offset):
         producers.written(header, header.max_timestamp)
     return producers

@@ -83,6 +83,11 @@ class Partition:
     def leader_epoch(self) -> Epoch:
         return self.replica.leader_epoch
 
+    @property
+    def is_broken(self) -> bool:
+        """A flush failed: until the broker is restarted nothing more is taken, and nothing more gets committed."""
+        return self._flush_failure is not None
+
     # Getting in
 
     def append(self, batch: memoryview, header: BatchHeader) -> Appended:
@@ -110,7 +115,7 @@ class Partition:
         try:
             self.log.append(batch, header)
         except DiskFault as fault:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
+            raise refusal(fault) from fault
         self._stored_more()
         return header
 
@@ -178,10 +183,8 @@ class Partition:
             return b""
         try:
             return self.log.read(offset, max_bytes, upto, may_block=may_block)
-        except CorruptData as fault:
-            raise Refused(ErrorCode.CORRUPT_MESSAGE, str(fault)) from fault
         except DiskFault as fault:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
+            raise refusal(fault) from fault
 
     def wait_high_watermark(self, offset: Offset) -> Pending[None]:
         """Done when everything below `offset` is committed."""
@@ -210,7 +213,10 @@ class Partition:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name} holds offsets {self.log.start_offset} to {self.high_watermark}",
             )
-        self.log.advance_start(wanted)
+        try:
+            self.log.advance_start(wanted)
+        except DiskFault as fault:
+            raise refusal(fault) from fault
         return self.log.start_offset
 
     # The end of it
@@ -220,3 +226,9 @@ class Partition:
         if self._flush_timer is not None:
             self._flush_timer.cancel()
         self._waiters.fail_all(error())
+
+
+def refusal(fault: DiskFault) -> Refused:
+    """What a client is told of a disk that failed."""
+    code = ErrorCode.CORRUPT_MESSAGE if isinstance(fault, CorruptData) else ErrorCode.KAFKA_STORAGE_ERROR
+    return Refused(code, str(fault))

@@ -68,8 +68,9 @@ async def handle(request: FetchRequest, call: Call) -> FetchResponse:
         for wanted in topic.partitions
     ]
     deadline_ms = call.broker.clock.monotonic_ms() + request.max_wait_ms
+    max_bytes = min(request.max_bytes, call.broker.settings.fetch_max_bytes)
     while True:
-        size = await _read_all(readings, request, call)
+        size = await _read_all(readings, max_bytes, request.isolation_level, call)
         if size >= request.min_bytes or any(reading.error or reading.divergence for reading in readings):
             break
         if not readings or not await _wait_for_more(readings, deadline_ms, call):
@@ -85,15 +86,13 @@ def _topic_of(name: str, topic_id: bytes, call: Call) -> tuple[str, TopicId]:
     return (topic.name if topic is not None else ""), TopicId(topic_id)
 
 
-async def _read_all(readings: list[_Reading], request: FetchRequest, call: Call) -> int:
+async def _read_all(readings: list[_Reading], max_bytes: int, isolation_level: int, call: Call) -> int:
     """Read what is there now, up to the limits; returns the bytes gathered so far."""
     total = sum(reading.size for reading in readings)
     for reading in readings:
-        if total >= request.max_bytes:
-            break
         total -= reading.size
         try:
-            await _read_one(reading, request, request.max_bytes - total, call)
+            await _read_one(reading, isolation_level, max_bytes - total, call, is_first=total == 0)
         except Refused as refused:
             reading.refuse(ErrorCode(refused.code))
         except OffsetOutOfRange:
@@ -102,8 +101,12 @@ async def _read_all(readings: list[_Reading], request: FetchRequest, call: Call)
     return total
 
 
-async def _read_one(reading: _Reading, request: FetchRequest, room: int, call: Call) -> None:
-    """Read one partition on, with `room` bytes left in the response besides what the partition has in it."""
+async def _read_one(reading: _Reading, isolation_level: int, room: int, call: Call, *, is_first: bool) -> None:
+    """Read one partition on, with `room` bytes left in the response besides what the partition has in it.
+
+    Only the first batch of a whole response may be larger than asked for (KIP-74); `is_first`: no other partition has
+    one in it.
+    """
     wanted = reading.wanted
     if not reading.topic:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -112,18 +115,17 @@ async def _read_one(reading: _Reading, request: FetchRequest, room: int, call: C
         raise Refused(ErrorCode.INCONSISTENT_TOPIC_ID)
     check_leader_epoch(wanted.current_leader_epoch, partition)
     reading.divergence = find_divergence(wanted.last_fetched_epoch, wanted.fetch_offset, partition)
-    upto = reading.seen_upto = partition.readable_upto(committed_only=request.isolation_level == READ_COMMITTED)
+    upto = reading.seen_upto = partition.readable_upto(committed_only=isolation_level == READ_COMMITTED)
     limit = min(wanted.partition_max_bytes, room) - reading.size
-    if reading.divergence is not None or (reading.pieces and limit <= 0):
+    must_fit = bool(reading.pieces) or not is_first
+    if reading.divergence is not None or (must_fit and limit <= 0):
         return
     offset = reading.next_offset
     try:
         data = partition.read(offset, limit, upto)
     except WouldBlock:
         data = await call.broker.workers.run(lambda: partition.read(offset, limit, upto, may_block=True))
-    if len(data) > limit and (reading.pieces or room < request.max_bytes):
-        return  # only the first batch of a whole response may be larger than asked for (KIP-74)
-    if data:
+    if data and not (must_fit and len(data) > limit):
         _take(reading, data, call.version)
 
 
@@ -143,7 +145,9 @@ async def _wait_for_more(readings: list[_Reading], deadline_ms: float, call: Cal
         assert reading.partition is not None
         if reading.pieces and reading.next_offset < 0:
             reading.next_offset = _end_of(reading.pieces[-1])
-        waits.append((reading, reading.seen_upto + 1, reading.partition.wait_high_watermark(reading.seen_upto + 1)))
+        if not reading.partition.is_broken:  # from a broken one nothing more will come
+            offset = reading.seen_upto + 1
+            waits.append((reading, offset, reading.partition.wait_high_watermark(offset)))
     more = await within(deadline_ms - clock.monotonic_ms(), any_of(wait for _, _, wait in waits), clock)
     for reading, offset, wait in waits:
         if not wait.is_done and reading.partition is not None:

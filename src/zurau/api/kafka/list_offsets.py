@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch
-from zurau.errors import Refused
+from zurau.errors import CorruptData, DiskFault, Refused
 from zurau.ids import Epoch, Offset
-from zurau.partition.partition import Partition
+from zurau.partition.partition import Partition, refusal
+from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
@@ -71,7 +74,19 @@ async def _find(partition: Partition, timestamp: int, committed_only: bool, call
     if timestamp == LATEST_TIERED:
         return NOT_FOUND
     if timestamp == MAX_TIMESTAMP:
-        return await call.broker.workers.run(lambda: log.find_max_timestamp(upto)) or NOT_FOUND
+        return await _look(lambda: log.find_max_timestamp(upto), call)
     if timestamp < 0:
         raise Refused(ErrorCode.INVALID_REQUEST, f"{timestamp} is not a time and none of the special values")
-    return await call.broker.workers.run(lambda: log.find_by_timestamp(timestamp, upto)) or NOT_FOUND
+    return await _look(lambda: log.find_by_timestamp(timestamp, upto), call)
+
+
+async def _look(search: Callable[[], tuple[Offset, int] | None], call: Call) -> tuple[Offset, int]:
+    """Search in a worker. This is where records are unpacked that a producer may have packed wrongly."""
+    try:
+        found = await call.broker.workers.run(search)
+        offset, timestamp = found or NOT_FOUND
+        if not -1 <= timestamp <= INT64_MAX:
+            raise CorruptData(f"the record at {offset} has an impossible timestamp")
+    except DiskFault as fault:
+        raise refusal(fault) from fault
+    return offset, timestamp

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from zurau.api.kafka.call import Call
 from zurau.api.within import within
-from zurau.errors import CorruptData, Refused
+from zurau.errors import CorruptData, ProtocolViolation, Refused
 from zurau.machines.controller.names import is_internal
 from zurau.partition.admission import InvalidRecords
 from zurau.partition.partition import Appended, Partition
@@ -48,6 +48,7 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
         for topic in request.topic_data
     ]
     if request.acks == 0:
+        _require_success(outcomes)
         return None
     waits = [
         outcome.acknowledged for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, _Written)
@@ -63,6 +64,14 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
             for topic, partitions in outcomes
         ]
     )
+
+
+def _require_success(outcomes: list[tuple[str, list[tuple[int, _Written | Refused]]]]) -> None:
+    """A client that wants no answers learns of an error as with Kafka: by a closed connection, and looks anew."""
+    for topic, partitions in outcomes:
+        for index, outcome in partitions:
+            if isinstance(outcome, Refused):
+                raise ProtocolViolation(f"a batch for {topic}-{index} is refused and acks=0: {outcome}")
 
 
 def _append(topic: str, data: PartitionProduceData, acks: int, call: Call) -> _Written | Refused:
