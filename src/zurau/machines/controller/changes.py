@@ -7,44 +7,38 @@ nobody (a block of producer ids) tells nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from zurau.ids import BrokerId
 from zurau.machines.controller.image import PartitionImage, TopicImage
+from zurau.machines.machine import Value
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerAdded:
+class BrokerAdded(Value):
     """A broker registered: for the first time, or again after a restart."""
 
     broker_id: BrokerId
 
 
-@dataclass(frozen=True, slots=True)
-class TopicAdded:
+class TopicAdded(Value):
     topic: TopicImage
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionsAdded:
+class PartitionsAdded(Value):
     topic: TopicImage
     partitions: Sequence[PartitionImage]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicRemoved:
+class TopicRemoved(Value):
     """The topic as it last was."""
 
     topic: TopicImage
 
 
-@dataclass(frozen=True, slots=True)
-class TopicConfigChanged:
+class TopicConfigChanged(Value):
     topic: TopicImage
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerConfigChanged:
+class BrokerConfigChanged(Value):
     """`resource_name` is a broker id as text, or `ALL_BROKERS`."""
 
     resource_name: str

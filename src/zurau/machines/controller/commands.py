@@ -16,10 +16,10 @@ or a `Refused`. With `validate_only` everything is checked and nothing is writte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 from zurau.ids import BrokerId, TopicId
+from zurau.machines.machine import Value
 
 
 class ResourceType(IntEnum):
@@ -41,15 +41,13 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterBroker:
+class RegisterBroker(Value):
     broker_id: BrokerId
     directory_id: bytes
     incarnation_id: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTopic:
+class CreateTopic(Value):
     """Ask for counts, or for an assignment of broker ids to each partition index; then both counts are -1."""
 
     name: str
@@ -57,20 +55,18 @@ class CreateTopic:
     topic_id: TopicId
     partition_count: int = -1
     replication_factor: int = -1
-    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    configs: Mapping[str, str | None] = field(default_factory=dict)
+    assignments: Mapping[int, Sequence[int]] = {}
+    configs: Mapping[str, str | None] = {}
     validate_only: bool = False
     #: The broker itself asks, for one of its internal topics.
     by_broker: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteTopic:
+class DeleteTopic(Value):
     topic_id: TopicId
 
 
-@dataclass(frozen=True, slots=True)
-class CreatePartitions:
+class CreatePartitions(Value):
     name: str
     #: How many there will be in all.
     partition_count: int
@@ -79,15 +75,13 @@ class CreatePartitions:
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigEdit:
+class ConfigEdit(Value):
     name: str
     operation: int
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AlterConfigs:
+class AlterConfigs(Value):
     """Change some settings of a resource; all of the edits or none."""
 
     resource_type: int
@@ -96,8 +90,7 @@ class AlterConfigs:
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceConfigs:
+class ReplaceConfigs(Value):
     """Set these and take every other setting of the resource back to its default."""
 
     resource_type: int
@@ -106,8 +99,7 @@ class ReplaceConfigs:
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateProducerIds:
+class AllocateProducerIds(Value):
     count: int
 
 

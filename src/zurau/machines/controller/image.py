@@ -11,27 +11,25 @@ from dataclasses import dataclass, field
 
 from zurau.ids import BrokerId, ProducerId, TopicId
 from zurau.machines.controller.names import collision_key, is_internal
+from zurau.machines.machine import Value
 
 #: Whose broker configs hold for every broker: Kafka's tools call this resource by the empty name.
 ALL_BROKERS = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerImage:
+class BrokerImage(Value):
     broker_id: BrokerId
     directory_id: bytes
     incarnation_id: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
+class PartitionImage(Value):
     index: int
     #: The first is the preferred leader. Invariant: not empty, no broker twice.
     replicas: tuple[BrokerId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicImage:
+class TopicImage(Value):
     """A topic. Invariant: `partitions[i].index == i`."""
 
     name: str

@@ -8,19 +8,18 @@ for each other there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from zurau.ids import TopicPartition
 from zurau.machines.groups.members import Protocol
+from zurau.machines.machine import Value
 from zurau.wire.kafka.error_codes import ErrorCode
 
 NO_GENERATION = -1
 NO_MEMBER = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinGroup:
+class JoinGroup(Value):
     group_id: str
     #: Empty when the member has no id yet; then `candidate_id`, which nobody had before, becomes its id.
     member_id: str
@@ -44,8 +43,7 @@ class JoinedMember(NamedTuple):
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Value):
     generation: int
     protocol_type: str
     protocol: str
@@ -56,15 +54,13 @@ class Joined:
     skip_assignment: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MemberIdRequired:
+class MemberIdRequired(Value):
     """Join again with this id."""
 
     member_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SyncGroup:
+class SyncGroup(Value):
     group_id: str
     generation: int
     member_id: str
@@ -75,23 +71,20 @@ class SyncGroup:
     assignments: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(Value):
     protocol_type: str
     protocol: str
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Value):
     group_id: str
     generation: int
     member_id: str
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(Value):
     """Done; there is nothing more to say."""
 
 
@@ -100,14 +93,12 @@ class Leaver(NamedTuple):
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveGroup:
+class LeaveGroup(Value):
     group_id: str
     leavers: tuple[Leaver, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Value):
     """One code for each leaver, in their order."""
 
     codes: tuple[ErrorCode, ...]
@@ -119,8 +110,7 @@ class NewOffset(NamedTuple):
     metadata: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitOffsets:
+class CommitOffsets(Value):
     group_id: str
     generation: int
     member_id: str
@@ -130,13 +120,11 @@ class CommitOffsets:
     retention_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsCommitted:
+class OffsetsCommitted(Value):
     codes: Mapping[TopicPartition, ErrorCode]
 
 
-@dataclass(frozen=True, slots=True)
-class FetchOffsets:
+class FetchOffsets(Value):
     group_id: str
     #: None asks for everything that the group has committed.
     partitions: tuple[TopicPartition, ...] | None = None
@@ -151,33 +139,28 @@ class CommittedOffset(NamedTuple):
     expires_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsFetched:
+class OffsetsFetched(Value):
     """None for a partition without a committed offset."""
 
     offsets: Mapping[TopicPartition, CommittedOffset | None]
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOffsets:
+class DeleteOffsets(Value):
     group_id: str
     partitions: tuple[TopicPartition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsDeleted:
+class OffsetsDeleted(Value):
     codes: Mapping[TopicPartition, ErrorCode]
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetTopic:
+class ForgetTopic(Value):
     """The topic is gone: so are all groups' offsets in it."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeGroup:
+class DescribeGroup(Value):
     group_id: str
 
 
@@ -191,8 +174,7 @@ class DescribedMember(NamedTuple):
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
+class GroupDescription(Value):
     group_id: str
     state: str
     protocol_type: str
@@ -200,8 +182,7 @@ class GroupDescription:
     members: tuple[DescribedMember, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListGroups:
+class ListGroups(Value):
     pass
 
 
@@ -211,13 +192,11 @@ class ListedGroup(NamedTuple):
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class GroupList:
+class GroupList(Value):
     groups: tuple[ListedGroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteGroup:
+class DeleteGroup(Value):
     group_id: str
 
 

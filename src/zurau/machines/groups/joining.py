@@ -14,7 +14,7 @@ A member that joins between the barriers missed the answer to its last join: if 
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from zurau.machines.groups.commands import NO_MEMBER, JoinGroup, MemberIdRequired
 from zurau.machines.groups.group import Group, GroupState
@@ -148,10 +148,10 @@ def _take_place(group: Group, command: JoinGroup, ticket: Ticket, step: Step) ->
     if member.member_id != group.leader_id:
         step.answer(ticket, joined)
     elif command.can_skip_assignment:
-        step.answer(ticket, dataclasses.replace(joined, skip_assignment=True))
+        step.answer(ticket, replace(joined, skip_assignment=True))
     else:
         # It would share out again if it knew that it leads: name the leader that it was.
-        step.answer(ticket, dataclasses.replace(joined, leader_id=old_leader_id, members=()))
+        step.answer(ticket, replace(joined, leader_id=old_leader_id, members=()))
 
 
 def _still_agrees(group: Group, old: Member, member: Member) -> bool:
