@@ -45,10 +45,14 @@ class Connection(asyncio.BufferedProtocol):
         self._outbox: deque[Pending[Answer]] = deque()
         self._waits_only_for_produce = True
         self._can_write = True
+        self._is_reading = True
         self._is_serving = False
         #: Memory of requests not yet started, as the listener counts it.
         self.held_bytes = 0
-        self.last_active_ms = listener.clock.monotonic_ms()
+        #: For the listener, which looks now and then and notes when it saw activity: asking the clock for every read
+        #: would cost more than it is worth.
+        self.was_active = True
+        self.seen_active_ms = 0.0
 
     # What asyncio calls
 
@@ -62,13 +66,14 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.last_active_ms = self._listener.clock.monotonic_ms()
+        self.was_active = True
         try:
-            self._inbox.extend(self._reader.received(nbytes))
+            frames = self._reader.received(nbytes)
         except ProtocolViolation as violation:
             self._violated(violation)
             return
-        if self._inbox:
+        if frames:
+            self._inbox.extend(frames)
             self._serve()
         self._account()
 
@@ -88,7 +93,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._can_write = True
-        self.last_active_ms = self._listener.clock.monotonic_ms()
+        self.was_active = True
         self._send_ready()
 
     # The work
@@ -136,12 +141,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _balance_reading(self) -> None:
         """Take no more bytes from a client while its earlier requests wait to be started."""
-        if self._transport is None or self._transport.is_closing():
+        should_read = not self._inbox
+        if should_read is self._is_reading or self._transport is None or self._transport.is_closing():
             return
-        if self._inbox:
-            self._transport.pause_reading()
-        else:
+        self._is_reading = should_read
+        if should_read:
             self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
 
     def _send_ready(self) -> None:
         """Send every answer whose turn it is."""
@@ -180,7 +187,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(b"".join(small))
 
     def _account(self) -> None:
-        held_bytes = self._reader.held_bytes + sum(map(len, self._inbox))
+        held_bytes = self._reader.held_bytes
+        if self._inbox:
+            held_bytes += sum(map(len, self._inbox))
         if held_bytes != self.held_bytes:
             change, self.held_bytes = held_bytes - self.held_bytes, held_bytes
             self._listener.memory_changed(change)
