@@ -49,10 +49,10 @@ class Placement:
         if stored_id not in (None, topic_id):
             self._put_aside(directory, stored_id or NO_TOPIC_ID)
             stored_id = None
-        if stored_id is None:
-            disk.make_directory(directory)
-            write_topic_id(disk, directory, topic_id)
         opened = Log.open(disk, directory, settings, now_ms=self._world.clock.now_ms(), clean=self._clean)
+        if stored_id is None:
+            # After the log, to which an empty directory says that it is new: nothing to recover, nothing to flush.
+            write_topic_id(disk, directory, topic_id)
         partition = self.partitions[name] = Partition(
             name,
             topic_id,
