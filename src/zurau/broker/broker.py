@@ -136,7 +136,10 @@ class Broker:
         for host in self.group_hosts():
             host.close(_is_stopping)
         if self._placement.close():
-            self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
+            try:
+                self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
+            except DiskFault as fault:
+                log.warning("everything has to be checked at the next start: %s", fault)
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
         self._deleted_while_loading: list[TopicId] = []
