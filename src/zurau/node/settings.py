@@ -7,7 +7,6 @@ the file. Kafka's own names (`log.retention.ms`) are understood in the file too.
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +90,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _from_file(file: Path) -> dict[str, Any]:
+    import tomllib  # not at the top: most brokers start without a file, and sooner without this
+
     try:
         content = tomllib.loads(file.read_text())
     except OSError as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 import types
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -19,8 +18,7 @@ import msgspec
 from zurau.wire.kafka.schema import Message, NullableSince, Primitive, Struct, Tag, Versions
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(msgspec.Struct, frozen=True):
     """A leaf whose width never varies; `code` is its `struct` letter."""
 
     code: str
@@ -30,28 +28,24 @@ class Fixed:
         return struct.calcsize(f">{self.code}")
 
 
-@dataclass(frozen=True, slots=True)
-class Sized:
+class Sized(msgspec.Struct, frozen=True):
     """A leaf that carries its own length."""
 
     name: Literal["string", "bytes", "records"]
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayOf:
+class ArrayOf(msgspec.Struct, frozen=True):
     element: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     name: str
     kind: Kind
     nullable: bool
     tag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A struct as one version has it. A field that the version lacks is not here."""
 
     cls: type[Struct]

@@ -22,7 +22,6 @@ decoder and one flat encoder for each message and version, on first use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, dataclass_transform
 
 import msgspec
@@ -30,8 +29,7 @@ import msgspec
 from zurau.ports import Buffer
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(msgspec.Struct, frozen=True):
     """How a leaf is encoded; `code` is its `struct` letter when its width is fixed."""
 
     name: str
@@ -58,21 +56,18 @@ records = Annotated[Buffer, Primitive("records")]
 NOT_ASKED_FOR = -(2**31)
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(msgspec.Struct, frozen=True):
     """The versions of a message in which a field exists."""
 
     first: int = 0
     last: int = 32767
 
 
-@dataclass(frozen=True, slots=True)
-class NullableSince:
+class NullableSince(msgspec.Struct, frozen=True):
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(msgspec.Struct, frozen=True):
     """A tagged field: it exists from `since` on, outside the fixed layout; left out if default."""
 
     number: int
