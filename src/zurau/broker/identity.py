@@ -40,8 +40,8 @@ def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId) -> Id
 
 
 def _parse(content: bytes, broker_id: BrokerId) -> Identity:
-    properties = dict(line.split("=", 1) for line in content.decode().splitlines() if "=" in line)
     try:
+        properties = dict(line.split("=", 1) for line in content.decode().splitlines() if "=" in line)
         stored_id = int(properties["node.id"])
         identity = Identity(BrokerId(stored_id), properties["cluster.id"], id_bytes(properties["directory.id"]))
     except (KeyError, ValueError) as error:

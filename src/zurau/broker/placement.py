@@ -139,10 +139,10 @@ class Placement:
                 and holds_partition(self._world.disk, directory)
             ):
                 topic_id = read_topic_id(self._world.disk, directory)
-                if topic_id in deleted:
+                if topic_id is not None and topic_id in deleted:
                     self._delete(directory, topic_id, done(None))
-                elif topic_id is not None:
-                    self._put_aside(directory, topic_id)
+                else:
+                    self._put_aside(directory, topic_id or NO_TOPIC_ID)
 
     def _of(self, topic: TopicImage) -> Iterable[Partition]:
         for image in topic.partitions:
@@ -172,9 +172,13 @@ class Placement:
         self._world.workers.run(lambda: self._world.disk.remove_tree(directory))
 
     def _put_aside(self, directory: str, topic_id: TopicId) -> None:
-        aside = _renamed(directory, topic_id, STRAY)
+        disk = self._world.disk
+        aside, count = _renamed(directory, topic_id, STRAY), 1
+        while disk.exists(aside):
+            count += 1
+            aside = _renamed(directory, topic_id, f"-{count}{STRAY}")
         log.warning("no topic explains the data in %s: kept as %s; remove it if it is of no use", directory, aside)
-        self._world.disk.rename(directory, aside)
+        disk.rename(directory, aside)
 
 
 def _renamed(directory: str, topic_id: TopicId, suffix: str) -> str:

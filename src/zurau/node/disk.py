@@ -76,7 +76,7 @@ class RealDisk:
         with _faults("list", path):
             try:
                 return sorted(os.listdir(self._prefix + path))  # noqa: PTH208
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
 
     def make_directory(self, path: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from zurau.ids import TopicId, id_bytes, id_text
+from zurau.log.files import LOG_SUFFIX
 from zurau.log.log import Log
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
@@ -24,7 +25,7 @@ _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
 def holds_partition(disk: Disk, directory: str) -> bool:
     """Whether this is a partition's directory, and not something else that lies there."""
-    return disk.exists(f"{directory}/{TOPIC_ID_FILE}")
+    return any(name == TOPIC_ID_FILE or name.endswith(LOG_SUFFIX) for name in disk.list_directory(directory))
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
