@@ -127,7 +127,8 @@ class Connection(asyncio.BufferedProtocol):
             self._violated(violation)
         finally:
             self._is_serving = False
-        self._balance_reading()
+        if bool(self._inbox) is self._is_reading:
+            self._balance_reading()
 
     def _may_start(self) -> bool:
         if not self._can_write or self._transport is None:
@@ -141,11 +142,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def _balance_reading(self) -> None:
         """Take no more bytes from a client while its earlier requests wait to be started."""
-        should_read = not self._inbox
-        if should_read is self._is_reading or self._transport is None or self._transport.is_closing():
+        if self._transport is None or self._transport.is_closing():
             return
-        self._is_reading = should_read
-        if should_read:
+        self._is_reading = not self._inbox
+        if self._is_reading:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
@@ -170,9 +170,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self, pieces: list[Buffer]) -> None:
         assert self._transport is not None
-        if sum(map(len, pieces)) <= JOIN_BYTES:
-            if pieces:
-                self._transport.write(b"".join(pieces))
+        if len(pieces) == 1:
+            self._transport.write(pieces[0])
             return
         small: list[Buffer] = []
         for piece in pieces:

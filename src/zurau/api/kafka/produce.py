@@ -50,11 +50,9 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     if request.acks == 0:
         _require_success(outcomes)
         return None
-    waits = [
-        outcome.acknowledged for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, _Written)
-    ]
-    if not all(wait.is_done for wait in waits):
-        await within(request.timeout_ms, all_of(waits), call.broker.clock)
+    if request.acks == ACKS_ALL:
+        written = [outcome for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, _Written)]
+        await within(request.timeout_ms, all_of(each.acknowledged for each in written), call.broker.clock)
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
