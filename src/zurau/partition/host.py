@@ -19,13 +19,11 @@ from zurau.ports import Clock, Timer
 from zurau.records.batch import BatchHeader, check_crc, parse_header
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import iter_records
-from zurau.settings import MIB, SECOND_MS
+from zurau.settings import MIB
 
 Command = TypeVar("Command")
 
 READ_BYTES = 1 * MIB
-#: After a refused write the machine's time stands still for so long, or a full disk would keep the processor busy.
-RETRY_MS = 1 * SECOND_MS
 
 
 class MachineHost(Generic[Command]):
@@ -43,7 +41,6 @@ class MachineHost(Generic[Command]):
         self._applied: Offset = partition.log.start_offset
         self._timer: Timer | None = None
         self._timer_at_ms: int | None = None
-        self._not_before_ms = 0
 
     def load(self) -> None:
         """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
@@ -78,7 +75,6 @@ class MachineHost(Generic[Command]):
                 self._write(decision)
         except Refused as refused:
             # Not written, so not true: everyone who was to be told otherwise is told this instead.
-            self._not_before_ms = self._now_ms() + RETRY_MS
             for ticket, _ in decision.replies:
                 self._waiting.pop(ticket).fail(refused)
         else:
@@ -130,7 +126,7 @@ class MachineHost(Generic[Command]):
         Deadlines mostly move away (each heartbeat puts one off), so a timer that fires too early is left alone: it
         looks again when it fires.
         """
-        deadline_ms = self._next_deadline_ms()
+        deadline_ms = self.machine.next_deadline_ms()
         if deadline_ms is None or (self._timer_at_ms is not None and self._timer_at_ms <= deadline_ms):
             return
         if self._timer is not None:
@@ -138,13 +134,9 @@ class MachineHost(Generic[Command]):
         self._timer_at_ms = deadline_ms
         self._timer = self._clock.call_later(max(0, deadline_ms - self._now_ms()), self._timer_fired)
 
-    def _next_deadline_ms(self) -> int | None:
-        deadline_ms = self.machine.next_deadline_ms()
-        return None if deadline_ms is None else max(deadline_ms, self._not_before_ms)
-
     def _timer_fired(self) -> None:
         self._timer = self._timer_at_ms = None
-        deadline_ms = self._next_deadline_ms()
+        deadline_ms = self.machine.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self._now_ms():
             self._carry_out(self.machine.time_passed(self._now_ms()))
         else:
