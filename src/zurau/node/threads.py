@@ -91,16 +91,12 @@ class FlushThread:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._completions = _Completions(loop)
-        self._asked: list[Job] = []
-        self._stopping = False
-        self._changed = threading.Condition()
+        self._asked: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def flush(self, work: Callable[[], None]) -> Pending[None]:
         pending: Pending[None] = Pending()
-        with self._changed:
-            self._asked.append((work, pending))
-            self._changed.notify()
+        self._asked.put((work, pending))
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="flush", daemon=True)
             self._thread.start()
@@ -108,21 +104,17 @@ class FlushThread:
 
     def stop(self) -> None:
         """Return when everything asked for has been flushed."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
+        self._asked.put(None)
         if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                while not self._asked and not self._stopping:
-                    self._changed.wait()
-                jobs, self._asked = self._asked, []
-            if not jobs:
-                return
-            self._completions.add([_outcome(job) for job in jobs])
+        jobs: list[Job | None] = []
+        while None not in jobs:
+            jobs = [self._asked.get()]
+            while not self._asked.empty():
+                jobs.append(self._asked.get())
+            self._completions.add([_outcome(job) for job in jobs if job is not None])
 
 
 def _outcome(job: Job) -> tuple[Pending[Any], Any, BaseException | None]:
