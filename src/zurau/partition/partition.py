@@ -24,6 +24,9 @@ from zurau.replica.replica import Replica
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
+#: How long a flush is put off while nobody waits for it. acks=1 does not, and would pay for one with each record.
+UNAWAITED_FLUSH_MS = 5
+
 
 class Appended(NamedTuple):
     """Where a batch ended up. A repeated batch gets the place of its first copy."""
@@ -135,13 +138,16 @@ class Partition:
         if log.settings.waits_for_flush:
             if not self._flushing:
                 self._stored_upto(log.flushed_offset)
-                self._flush()
+                if self._waiters.any_upto(log.end_offset):
+                    self._flush()
+                else:
+                    self._flush_within(UNAWAITED_FLUSH_MS)
             return
         self._stored_upto(log.end_offset)
         if log.needs_flush or log.end_offset - log.flushed_offset >= log.settings.flush_messages:
             self._flush()
-        elif log.settings.flush_ms < INT64_MAX and self._flush_timer is None and log.flushed_offset < log.end_offset:
-            self._flush_timer = self._clock.call_later(log.settings.flush_ms, self._flush_due)
+        elif log.settings.flush_ms < INT64_MAX:
+            self._flush_within(log.settings.flush_ms)
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
@@ -153,6 +159,10 @@ class Partition:
         if work is not None:
             self._flushing = True
             self._flusher.flush(work).then(self._flushed)
+
+    def _flush_within(self, delay_ms: int) -> None:
+        if self._flush_timer is None and self.log.flushed_offset < self.log.end_offset:
+            self._flush_timer = self._clock.call_later(delay_ms, self._flush_due)
 
     def _flush_due(self) -> None:
         self._flush_timer = None
@@ -194,7 +204,10 @@ class Partition:
             failed: Pending[None] = Pending()
             failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure)))
             return failed
-        return self._waiters.wait(offset)
+        pending = self._waiters.wait(offset)
+        if offset <= self.log.end_offset:
+            self._flush()
+        return pending
 
     def stop_waiting(self, offset: Offset, pending: Pending[None]) -> None:
         self._waiters.forget(offset, pending)

@@ -34,6 +34,10 @@ class Waiters:
         waiting[pending] = None
         return pending
 
+    def any_upto(self, offset: Offset) -> bool:
+        """Whether somebody may wait for `offset` or less."""
+        return bool(self._offsets) and self._offsets[0] <= offset
+
     def forget(self, offset: Offset, pending: Pending[None]) -> None:
         """Whoever waited has given up."""
         waiting = self._by_offset.get(offset)

@@ -66,6 +66,9 @@ def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
 async def _find(partition: Partition, timestamp: int, committed_only: bool, call: Call) -> tuple[Offset, int]:
     """The offset, and the timestamp of the record there where it was looked for by time."""
     log = partition.log
+    if timestamp == LATEST and not partition.is_broken:
+        # So that a producer that was acknowledged without a flush (acks=1) finds its own records counted.
+        await partition.wait_high_watermark(log.end_offset)
     upto = partition.readable_upto(committed_only=committed_only)
     if timestamp == LATEST:
         return upto, -1

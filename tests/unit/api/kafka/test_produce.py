@@ -7,6 +7,7 @@ import pytest
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import ProtocolViolation
 from zurau.log.settings import LogSettings
+from zurau.partition.partition import UNAWAITED_FLUSH_MS
 from zurau.records.batch import parse_header, seal
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
@@ -60,8 +61,23 @@ def test_with_acks_one_the_answer_waits_for_nothing(client):
 
 def test_with_acks_zero_there_is_no_answer(client, broker):
     assert client.produce("t", client.batch(b"a"), acks=0) is None
-    broker.clock.advance(1)
+    broker.clock.advance(2 * UNAWAITED_FLUSH_MS)
     assert client.read("t") == [b"a"]
+
+
+def test_a_batch_for_which_nobody_waits_is_flushed_a_little_later(client, broker):
+    client.produce("t", client.batch(b"a"), acks=1)
+    broker.clock.advance(UNAWAITED_FLUSH_MS - 1)
+    assert client.read("t") == []
+    broker.clock.advance(UNAWAITED_FLUSH_MS)
+    assert client.read("t") == [b"a"]
+
+
+def test_a_consumer_that_waits_for_a_batch_has_it_flushed_at_once(client, broker):
+    client.produce("t", client.batch(b"a"), acks=1)
+    began_ms = broker.clock.now_ms()
+    assert records_in(client.fetch("t", max_wait_ms=1000, min_bytes=1).records)
+    assert broker.clock.now_ms() - began_ms < UNAWAITED_FLUSH_MS
 
 
 def test_with_acks_zero_an_error_ends_the_connection(client):
