@@ -47,6 +47,8 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
         (topic.name, [(data.index, _append(topic.name, data, request.acks, call)) for data in topic.partition_data])
         for topic in request.topic_data
     ]
+    # What is written need not stay in memory while the flush is waited for: the next frame is received in its place.
+    request.topic_data.clear()
     if request.acks == 0:
         _require_success(outcomes)
         return None
