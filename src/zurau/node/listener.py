@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from zurau.api.kafka.call import Caller, Endpoint
 from zurau.broker.broker import Broker
@@ -19,6 +20,8 @@ log = logging.getLogger("zurau.listener")
 
 SCRATCH_BYTES = 256 * KIB
 SWEEP_MS_MIN = 10
+#: How long a stop waits for clients to take what they are being sent.
+GOODBYE_MS = 500
 #: Pending connections the kernel may hold: many clients reconnect at once after a restart.
 BACKLOG = 1024
 
@@ -34,6 +37,21 @@ async def bind(endpoint: Endpoint, connect: Callable[[], Connection]) -> asyncio
             f"cannot listen on {endpoint.host}:{endpoint.port}: {_reason(error)}; "
             "choose another address with --kafka HOST:PORT (port 0 takes a free one)"
         ) from error
+
+
+async def _stop_accepting(server: asyncio.Server) -> None:
+    loop = asyncio.get_running_loop()
+    for listening in server.sockets:
+        # Before the server is closed: asyncio 3.11 loses a connection that it has accepted and not yet made.
+        loop.remove_reader(listening.fileno())
+    await _give_turns()
+    server.close()
+
+
+async def _give_turns() -> None:
+    """Let the loop do what follows from what was done: accepting and closing take a few rounds each."""
+    for _ in range(4):
+        await asyncio.sleep(0)
 
 
 def _reason(error: OSError) -> str:
@@ -55,6 +73,7 @@ class Listener:
         self._held_bytes = 0
         self._server: asyncio.Server | None = None
         self._sweep_timer: Timer | None = None
+        self._all_gone: asyncio.Event | None = None
 
     async def listen(self, server: asyncio.Server) -> Endpoint:
         """Start to accept at what `bind` took; returns the address with its real port."""
@@ -65,13 +84,20 @@ class Listener:
         return Endpoint(host, port)
 
     async def stop(self) -> None:
-        """Accept no more and close every connection."""
+        """Accept no more and close every connection, once what it is being sent has left or after a while."""
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         if self._server is not None:
-            self._server.close()
+            await _stop_accepting(self._server)
+        self._all_gone = asyncio.Event()
         for connection in list(self._connections):
             connection.close()
+        if self._connections:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._all_gone.wait(), GOODBYE_MS / 1000)
+        for connection in list(self._connections):
+            connection.abort()
+        await _give_turns()
 
     def admit(self, connection: Connection, transport: asyncio.Transport) -> Caller | None:
         """Count a new connection in; None when there are too many."""
@@ -87,6 +113,8 @@ class Listener:
 
     def forget(self, connection: Connection) -> None:
         self._connections.pop(connection, None)
+        if self._all_gone is not None and not self._connections:
+            self._all_gone.set()
 
     def memory_changed(self, change: int) -> None:
         """Keep the memory of unfinished requests bounded: past the limit, whoever holds most has to go."""

@@ -83,7 +83,6 @@ class Node:
         """Stop in good order: no new requests, everything flushed, the directory marked clean."""
         self._upkeep.stop()
         await self._listener.stop()
-        await asyncio.sleep(0)  # connections that were told to close get their turn to do so
         self._workers.stop()
         self._flusher.stop()
         self.broker.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -53,14 +54,19 @@ class Broker:
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
-            raise self._failure
+            failure, self._failure = self._failure, None
+            self.stop()
+            raise failure
         return self
 
     def stop(self) -> None:
+        """Stop in good order; what is stopped already stays so."""
         if self._loop is not None and self._stop_asked is not None:
-            self._loop.call_soon_threadsafe(self._stop_asked.set)
+            with suppress(RuntimeError):  # the loop has closed: it could not start, or ended by itself
+                self._loop.call_soon_threadsafe(self._stop_asked.set)
         if self._thread is not None:
             self._thread.join()
+        self._loop = self._stop_asked = self._thread = None
         if self._temporary is not None:
             self._temporary.cleanup()
 

@@ -1,0 +1,67 @@
+"""The broker that users' tests start in their own process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from zurau.errors import SettingsError
+from zurau.testing import Broker
+
+
+def can_connect(broker: Broker) -> bool:
+    try:
+        socket.create_connection((broker.host, broker.port), timeout=20).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_it_is_ready_in_the_block_and_gone_after_it():
+    with Broker() as broker:
+        assert can_connect(broker)
+        assert broker.directory.exists()
+    assert not can_connect(broker)
+    assert not broker.directory.exists()
+
+
+def test_it_works_in_async_code():
+    async def use() -> bool:
+        async with Broker() as broker:
+            return await asyncio.to_thread(can_connect, broker)
+
+    assert asyncio.run(use())
+
+
+def test_a_directory_of_the_callers_own_is_kept(tmp_path):
+    with Broker(dir=str(tmp_path / "data")) as broker:
+        assert broker.directory == tmp_path / "data"
+    assert (tmp_path / "data" / "clean-stop").exists()
+
+
+def test_it_can_be_stopped_twice_and_started_again(tmp_path):
+    broker = Broker(dir=str(tmp_path))
+    for _ in range(2):
+        broker.start()
+        assert can_connect(broker)
+        broker.stop()
+        broker.stop()
+
+
+def test_a_setting_that_does_not_exist_is_named():
+    with pytest.raises(SettingsError, match=r"retention_mss.*did you mean"):
+        Broker(retention_mss=5).start()
+
+
+def test_after_a_failed_start_it_can_be_stopped_and_leaves_nothing_behind():
+    broker = Broker(node_id=-5)
+    with pytest.raises(SettingsError):
+        broker.start()
+    broker.stop()
+    assert not broker.directory.exists()
+
+
+def test_the_fixture_is_found_without_an_import(zurau_broker):
+    assert can_connect(zurau_broker)
