@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from zurau.ids import TopicId
+from zurau.partition.opening import (
+    holds_partition,
+    producers_snapshot,
+    read_topic_id,
+    restore_producers,
+    write_topic_id,
+)
+from zurau.records.batch import parse_header
+
+AN_ID = TopicId(b"0123456789abcdef")
+SNAPSHOT = "t-0/producers.json"
+
+
+def append(partition, batch) -> None:
+    partition.append(batch, parse_header(batch))
+
+
+def last_sequences(producers) -> dict[int, int]:
+    return {producer_id: producer.batches[-1].last_sequence for producer_id, producer in producers.items()}
+
+
+def test_a_topic_id_is_read_as_it_was_written(disk):
+    disk.make_directory("t-0")
+    write_topic_id(disk, "t-0", AN_ID)
+    assert read_topic_id(disk, "t-0") == AN_ID
+
+
+@pytest.mark.parametrize("content", [b"", b"version: 0\ntopic_id: short\n", b"version: 0\ntopic_", b"\xff" * 50])
+def test_a_torn_topic_id_is_none_at_all(disk, content):
+    disk.make_directory("t-0")
+    disk.replace_file("t-0/partition.metadata", content)
+    assert read_topic_id(disk, "t-0") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"), [("partition.metadata", True), ("00000000000000000000.log", True), ("notes.txt", False)]
+)
+def test_a_partitions_directory_is_known_by_its_files(disk, name, holds):
+    disk.make_directory("t-0")
+    disk.open(f"t-0/{name}")
+    assert holds_partition(disk, "t-0") is holds
+
+
+def test_producers_are_what_the_log_says_without_a_snapshot(partition, batch, disk):
+    append(partition, batch(b"a", b"b", producer_id=1, producer_epoch=0, base_sequence=0))
+    append(partition, batch(b"c", producer_id=2, producer_epoch=0, base_sequence=5))
+    assert last_sequences(restore_producers(disk, partition.log)) == {1: 1, 2: 5}
+
+
+def test_a_snapshot_is_followed_by_the_batches_after_it(partition, batch, disk):
+    append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
+    producers_snapshot(disk, partition.log, partition.producers)()
+    append(partition, batch(b"b", producer_id=1, producer_epoch=0, base_sequence=1))
+    append(partition, batch(b"c", producer_id=2, producer_epoch=0, base_sequence=0))
+    assert last_sequences(restore_producers(disk, partition.log)) == {1: 1, 2: 0}
+
+
+def test_a_snapshot_of_more_than_the_log_holds_is_thrown_away_for_good(partition, batch, disk):
+    append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
+    disk.replace_file(SNAPSHOT, partition.producers.snapshot(offset=7))
+    assert last_sequences(restore_producers(disk, partition.log)) == {1: 0}
+    disk.crash()
+    assert disk.read_file(SNAPSHOT) is None
+
+
+def test_without_producers_there_is_no_snapshot(partition, batch, disk):
+    disk.replace_file(SNAPSHOT, b"old")
+    append(partition, batch(b"a"))
+    producers_snapshot(disk, partition.log, partition.producers)()
+    assert disk.read_file(SNAPSHOT) is None
