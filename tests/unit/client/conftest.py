@@ -46,5 +46,6 @@ def unique() -> Callable[[str], str]:
 
 @pytest.fixture
 def topic(cluster: Cluster, unique: Callable[[str], str]) -> str:
-    """A topic with three partitions."""
-    return Admin(cluster).create_topic(NewTopic(unique("topic"), partition_count=3)).name
+    """A topic with three partitions. It forgets nothing: some tests write with timestamps of 1970."""
+    topic = NewTopic(unique("topic"), partition_count=3, settings={"retention.ms": "-1"})
+    return Admin(cluster).create_topic(topic).name
