@@ -43,10 +43,10 @@ def test_a_topic_can_be_made_with_settings(admin, unique):
 
 def test_settings_change_and_go_back_to_their_default(admin, topic):
     before = {entry.name: entry for entry in admin.topic_settings(topic)}
-    admin.change_topic_settings(topic, {"retention.ms": "5000"})
-    changed = {entry.name: entry for entry in admin.topic_settings(topic)}["retention.ms"]
+    admin.change_topic_settings(topic, {"segment.ms": "5000"})
+    changed = {entry.name: entry for entry in admin.topic_settings(topic)}["segment.ms"]
     assert (changed.value, changed.source) == ("5000", "topic")
-    admin.change_topic_settings(topic, {"retention.ms": None})
+    admin.change_topic_settings(topic, {"segment.ms": None})
     assert {entry.name: entry for entry in admin.topic_settings(topic)} == before
 
 
