@@ -28,7 +28,7 @@ Zurau = Callable[..., Outcome]
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    with Broker(initial_rebalance_delay_ms=0, retention_ms=-1) as broker:
+    with Broker(initial_rebalance_delay_ms=0) as broker:
         yield broker
 
 

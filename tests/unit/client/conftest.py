@@ -28,7 +28,7 @@ def broker() -> Iterator[Broker | RunningBroker]:
     if running:
         yield RunningBroker(running)
         return
-    with Broker(initial_rebalance_delay_ms=0, retention_ms=-1) as broker:
+    with Broker(initial_rebalance_delay_ms=0) as broker:
         yield broker
 
 
