@@ -15,8 +15,8 @@ from zurau.settings import MIB
 from zurau.wire.kafka.frames import REQUEST_ELEMENTS_MAX, decode_request
 
 FRAME_BYTES = 100 * MIB
-#: A quarter of a million small structs with their strings and lists take less than this.
-MEMORY_BYTES_MAX = 64 * MIB
+#: A hundred thousand small structs with their strings and lists take less than this.
+MEMORY_BYTES_MAX = 32 * MIB
 
 
 def request(api_key: int, version: int, body: bytes, *, flexible: bool) -> memoryview:
@@ -69,7 +69,7 @@ def test_unknown_tagged_fields_are_counted_too():
     assert peak_bytes_of_decoding(frame) < MEMORY_BYTES_MAX
 
 
-def test_a_request_about_every_partition_of_the_largest_cluster_is_fine():
-    indexes = struct.pack(">i", 200_000) + bytes(4 * 200_000)
+def test_a_request_about_many_more_partitions_than_a_broker_should_have_is_fine():
+    indexes = struct.pack(">i", 90_000) + bytes(4 * 90_000)
     _, decoded = decode_request(request(9, 5, b"\0\1g" + struct.pack(">i", 1) + b"\0\1t" + indexes, flexible=False))
-    assert len(decoded.topics[0].partition_indexes) == 200_000
+    assert len(decoded.topics[0].partition_indexes) == 90_000

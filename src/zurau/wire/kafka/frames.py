@@ -38,9 +38,9 @@ __all__ = [
 
 API_VERSIONS = 18
 
-#: Elements in all arrays of one request. Kafka's own advice ends at 200,000 partitions in a whole cluster, so no client
-#: has reason to name more at once; an element takes a few bytes to send, and a hundred and a microsecond to decode.
-REQUEST_ELEMENTS_MAX = 250_000
+#: Elements in all arrays of one request. Kafka's own advice ends at 4,000 partitions for a broker, so this is generous.
+#: An element takes a few bytes to send, a hundred in memory, and some microseconds to answer, while all others wait.
+REQUEST_ELEMENTS_MAX = 100_000
 
 #: API key, version, correlation id, length of the client id.
 _REQUEST_HEADER = struct.Struct(">hhih")
