@@ -67,9 +67,7 @@ def _find_python(minors: Sequence[int]) -> str:
         on_path = shutil.which(f"python3.{minor}")
         for candidate in [*installed, *([on_path] if on_path else [])]:
             if (
-                subprocess.run(
-                    [candidate, "-c", "import venv, ensurepip"], capture_output=True, check=False
-                ).returncode
+                subprocess.run([candidate, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode
                 == 0
             ):
                 return candidate
