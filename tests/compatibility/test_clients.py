@@ -43,9 +43,7 @@ def test_batches_of_every_codec_in_one_topic_are_consumed(client, bootstrap, top
 
 def test_every_acknowledged_record_is_where_the_client_was_told(client, bootstrap, make_topic):
     topic = make_topic(partitions=3)
-    answer = client.run(
-        "produce", bootstrap, topic=topic, count=COUNT, idempotent=client.name != "kafka-python-2.0.2"
-    )
+    answer = client.run("produce", bootstrap, topic=topic, count=COUNT, idempotent=client.name != "kafka-python-2.0.2")
     records = REFERENCE.run("consume", bootstrap, topic=topic, count=COUNT)["records"]
     if "delivered" in answer:
         told = sorted(map(tuple, answer["delivered"]))
