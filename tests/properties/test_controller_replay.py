@@ -27,9 +27,7 @@ NAMES = st.sampled_from(["a.b", "a_b", "orders", "__consumer_offsets", "", "no s
 TOPIC_IDS = st.integers(0, 5).map(lambda n: TopicId(bytes(15) + bytes([n])))
 BROKER_IDS = st.integers(1, 4)
 COUNTS = st.integers(-2, 6)
-CONFIG_NAMES = st.sampled_from(
-    ["retention.ms", "cleanup.policy", "log.retention.ms", "log.cleanup.policy", "unknown"]
-)
+CONFIG_NAMES = st.sampled_from(["retention.ms", "cleanup.policy", "log.retention.ms", "log.cleanup.policy", "unknown"])
 CONFIG_VALUES = st.sampled_from(["5", "-7", "compact", "delete,compact", "", "nan", None]) | st.text(max_size=5)
 RESOURCES = st.tuples(st.sampled_from([2, 2, 4, 8, 0]), NAMES | BROKER_IDS.map(str))
 REPLICAS = st.lists(BROKER_IDS, max_size=3)
