@@ -159,9 +159,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(earlier_ms=st.integers(-100, 1500))
     def find_by_time(self, earlier_ms: int) -> None:
         wanted = self.now_ms - earlier_ms
-        records = [
-            record for b in self.batches for record in iter_records(b) if record.offset >= self.log.start_offset
-        ]
+        records = [record for b in self.batches for record in iter_records(b) if record.offset >= self.log.start_offset]
         expected = next(((r.offset, r.timestamp) for r in records if r.timestamp >= wanted), None)
         assert self.log.find_by_timestamp(wanted, self.log.end_offset) == expected
         latest = max(((r.timestamp, -r.offset) for r in records), default=None)
@@ -171,9 +169,7 @@ class LogMachine(RuleBasedStateMachine):
     @invariant()
     def holds_what_was_appended(self) -> None:
         kept = [b for b in self.batches if header(b).next_offset > self.log.start_offset]
-        assert [h.base_offset for h in self.log.headers(self.log.start_offset)] == [
-            header(b).base_offset for b in kept
-        ]
+        assert [h.base_offset for h in self.log.headers(self.log.start_offset)] == [header(b).base_offset for b in kept]
         assert self.log.end_offset == (header(kept[-1]).next_offset if kept else self.log.start_offset)
         found = bytearray()
         offset = self.log.start_offset
