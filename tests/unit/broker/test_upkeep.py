@@ -19,9 +19,7 @@ def broker_with_topic(**configs: str) -> tuple[SimulatedBroker, Partition]:
         name="t",
         num_partitions=1,
         replication_factor=1,
-        configs=[
-            CreatableTopicConfig(name=name.replace("_", "."), value=value) for name, value in configs.items()
-        ],
+        configs=[CreatableTopicConfig(name=name.replace("_", "."), value=value) for name, value in configs.items()],
     )
     created = broker.tell(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5)
     assert created.topics[0].error_code == 0
