@@ -236,9 +236,9 @@ def test_a_damaged_snapshot_of_producers_is_made_again_from_the_log(client, disk
     client.produce("t", client.batch(b"a", base_sequence=0, **facts))
     client.broker.stop()
     if content is None:
-        disk.flip_bit("t-0/producers.json", disk.read_file("t-0/producers.json").rindex(b"[") + 1)
+        disk.flip_bit("t-0/producers.snapshot", disk.read_file("t-0/producers.snapshot").rindex(b"[") + 1)
     else:
-        disk.replace_file("t-0/producers.json", content)
+        disk.replace_file("t-0/producers.snapshot", content)
     client.broker.start()
     client.produce("t", client.batch(b"a", base_sequence=0, **facts))
     assert client.produce("t", client.batch(b"b", base_sequence=1, **facts)).error_code == ErrorCode.NONE

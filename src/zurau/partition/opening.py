@@ -1,7 +1,7 @@
 """Bringing a partition back from its directory, and leaving it so that this is quick.
 
 Beside the log a directory holds `partition.metadata` (which topic this is, by id: a topic may be deleted and created
-again under its name) and, after a clean stop or now and then, `producers.json` (the producer state at some offset).
+again under its name) and, after a clean stop or now and then, `producers.snapshot` (the producer state at some offset).
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import msgspec
-
+from zurau.errors import CorruptData
 from zurau.ids import TopicId, id_bytes, id_text
 from zurau.log.files import LOG_SUFFIX
 from zurau.log.log import Log
@@ -18,7 +17,7 @@ from zurau.partition.producers import Producers
 from zurau.ports import Disk
 
 TOPIC_ID_FILE = "partition.metadata"
-PRODUCERS_FILE = "producers.json"
+PRODUCERS_FILE = "producers.snapshot"
 
 _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
@@ -52,7 +51,7 @@ def restore_producers(disk: Disk, log: Log) -> Producers:
     if content is not None:
         try:
             snapshot_offset = producers.restore(content)
-        except msgspec.DecodeError:
+        except CorruptData:
             snapshot_offset = -1
         if log.start_offset <= snapshot_offset <= log.end_offset:
             from_offset = snapshot_offset

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
+from fastcrc import crc32
 
-from zurau.errors import Refused
+from zurau.errors import CorruptData, Refused
 from zurau.ids import NO_PRODUCER_ID, Offset, ProducerId
 from zurau.records.batch import BatchHeader
 from zurau.settings import INT32_MAX
@@ -114,11 +115,18 @@ class Producers:
             producer_id: (producer.epoch, producer.last_written_ms, list(producer.batches))
             for producer_id, producer in self._producers.items()
         }
-        return msgspec.json.encode(ProducerSnapshot(offset, producers))
+        content = msgspec.json.encode(ProducerSnapshot(offset, producers))
+        return b"%08x\n%s" % (crc32.iscsi(content), content)
 
     def restore(self, content: bytes) -> Offset:
-        """Take the state of a snapshot; returns the offset from which the log has to be followed."""
-        snapshot = msgspec.json.decode(content, type=ProducerSnapshot)
+        """Take the state of a snapshot; returns the offset from which the log has to be followed.
+
+        Raises `CorruptData` with nothing taken.
+        """
+        checksum, _, facts = content.partition(b"\n")
+        if checksum != b"%08x" % crc32.iscsi(facts):
+            raise CorruptData("the snapshot of the producers does not match its checksum")
+        snapshot = msgspec.json.decode(facts, type=ProducerSnapshot)
         for producer_id, (epoch, last_written_ms, batches) in snapshot.producers.items():
             producer = self._producers[producer_id] = Producer(epoch)
             producer.last_written_ms = last_written_ms

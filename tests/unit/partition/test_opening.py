@@ -13,7 +13,7 @@ from zurau.partition.opening import (
 from zurau.records.batch import parse_header
 
 AN_ID = TopicId(b"0123456789abcdef")
-SNAPSHOT = "t-0/producers.json"
+SNAPSHOT = "t-0/producers.snapshot"
 
 
 def append(partition, batch) -> None:

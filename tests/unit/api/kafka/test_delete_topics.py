@@ -76,9 +76,7 @@ def test_the_brokers_own_topic_cannot_be_deleted(delete, broker):
     assert "belongs to the brokers" in result.error_message
 
 
-@pytest.mark.parametrize(
-    ("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (5, ErrorCode.TOPIC_DELETION_DISABLED)]
-)
+@pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (5, ErrorCode.TOPIC_DELETION_DISABLED)])
 def test_deletion_can_be_forbidden(ask, make_broker, version, code):
     broker = make_broker(delete_topic_enable=False)
     request = DeleteTopicsRequest(topic_names=["__consumer_offsets"], timeout_ms=0)
