@@ -10,6 +10,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -94,6 +95,7 @@ def serve(settings: Settings) -> int:
     if sys.flags.optimize:
         raise SettingsError("python -O removes the checks that protect your data; run without it")
     logging.basicConfig(level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _allow_many_files()
     with asyncio.Runner(loop_factory=_fast_loop_factory()) as runner:
         runner.run(_serve_until_signal(settings))
     return 0
@@ -111,6 +113,12 @@ async def _serve_until_signal(settings: Settings) -> None:
     await stopped.wait()
     log.info("stopping")
     await node.stop()
+
+
+def _allow_many_files() -> None:
+    """A shell usually allows 1024 open files, connections among them, though the system allows many more."""
+    _, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
 
 
 def _announce(settings: Settings, endpoint: Endpoint) -> None:
