@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
-from driver import CLIENTS, wait_until
+from driver import CLIENTS, Member, wait_until
 
 CONFLUENT = CLIENTS[0]
+#: These have an assignor in common, so they can be members of one group.
+SOCIABLE = [client for client in CLIENTS if client.name in {"confluent-kafka", "kafka-python", "aiokafka"}]
 
 
 @pytest.fixture
@@ -52,3 +56,53 @@ def test_many_members_that_start_together_each_get_a_share(join, bootstrap, make
     wait_until("all is read", lambda: sum(len(member.records) for member in members) == 400)
     places = [(record["partition"], record["offset"]) for member in members for record in member.records]
     assert len(set(places)) == 400
+
+
+@pytest.fixture
+def members():
+    """Members of any client; those still running at the end of the test are ended."""
+    running: list[Member] = []
+    yield running
+    for member in running:
+        member.die()
+
+
+def share_all(members: list[Member], partitions: int) -> bool:
+    """Every partition is held by exactly one of them."""
+    return sorted(partition for member in members for partition in member.assigned) == list(range(partitions))
+
+
+def test_members_of_different_libraries_share_one_group(members, bootstrap, make_topic):
+    topic = make_topic(partitions=6)
+    for client in SOCIABLE:
+        members.append(client.join(bootstrap, "mixed-" + topic, topic))
+    wait_until(
+        "each has two of the six",
+        lambda: share_all(members, 6) and all(len(member.assigned) == 2 for member in members),
+    )
+    CONFLUENT.run("produce", bootstrap, topic=topic, count=300)
+    wait_until("all is read", lambda: sum(len(member.records) for member in members) >= 300)
+
+
+def test_a_group_in_which_members_come_and_go_misses_nothing(members, bootstrap, make_topic):
+    """Three libraries join, leave and die in random order while records arrive."""
+    topic = make_topic(partitions=6)
+    group = "restless-" + topic
+    chance = random.Random(4711)
+    gone: list[Member] = []
+    for round_number in range(8):
+        if len(members) < 2 or (len(members) < 5 and chance.random() < 0.6):
+            members.append(chance.choice(SOCIABLE).join(bootstrap, group, topic))
+        else:
+            member = members.pop(chance.randrange(len(members)))
+            gone.append(member)
+            chance.choice((member.leave, member.die))()
+        CONFLUENT.run("produce", bootstrap, topic=topic, count=50)
+        if round_number % 3 == 2:
+            wait_until("the group has settled", lambda: share_all(members, 6))
+    wait_until("the group has settled", lambda: share_all(members, 6))
+    wait_until("every record was read", lambda: len(places(members + gone)) == 400)
+
+
+def places(members: list[Member]) -> set[tuple[int, int]]:
+    return {(record["partition"], record["offset"]) for member in members for record in list(member.records)}
