@@ -113,10 +113,15 @@ class Reader(threading.Thread):
 
 
 @pytest.mark.timeout(max(300, ROUNDS * 30))
-def test_nothing_acknowledged_is_lost_or_doubled_by_kill_nine(tmp_path):
+@pytest.mark.parametrize(
+    "settings",
+    [{"flush": "fsync"}, {"flush": "os"}, {"flush": "fsync", "segment_bytes": 20_000, "index_interval_bytes": 500}],
+    ids=["fsync", "os", "small-segments"],
+)
+def test_nothing_acknowledged_is_lost_or_doubled_by_kill_nine(tmp_path, settings):
     chance = random.Random(SEED)
     print(f"ZURAU_KILL_SEED={SEED}")
-    with ZurauBroker(tmp_path) as broker:
+    with ZurauBroker(tmp_path, **settings) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(timeout=30)
         load, reader = Load(broker.bootstrap), Reader(broker.bootstrap)
