@@ -185,6 +185,7 @@ def run(lines: int, console: Console) -> bool:
                 if not producing.is_alive() and everything_read:
                     break
                 time.sleep(0.1)
+        console.print()
         finished.set()
         for thread in (producing, *members):
             thread.join()

@@ -1,24 +1,19 @@
 """Writes docs/generated/ from the tables in the code, so that the pages cannot say anything else.
 
-    python tools/generate_docs.py
-
-Settings are found, not listed: every `settings.py` of every room is asked for the settings classes it declares.
+python tools/generate_docs.py
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Iterator
-from dataclasses import is_dataclass
+from itertools import groupby
 from pathlib import Path
 
-import zurau
-from zurau.settings import Setting, settings_of
+from zurau.node.settings import all_settings
+from zurau.settings import Setting
 from zurau.wire.kafka.apis import APIS
 
 GENERATED = Path(__file__).parents[1] / "docs" / "generated"
+_TITLES = {"node": "The process", "broker": "The broker", "log": "Topics", "groups": "Consumer groups"}
 _NOTE = "<!-- Written by `make docs`; change the code instead. -->\n"
 
 
@@ -46,30 +41,24 @@ def settings_page() -> str:
     lines = [
         _NOTE,
         "# Settings\n",
-        "Every setting has the name that Kafka's tools know it by. Names that Kafka does not have are our own.\n",
+        "`zurau serve` takes each of them as a flag (`--num-partitions 3`), as an environment variable",
+        "(`ZURAU_NUM_PARTITIONS=3`) and as a line of a TOML file (`num_partitions = 3`, given with `--config FILE`).",
+        "Kafka's own names are understood in the file too, and are what Kafka's tools show. What a topic can set for",
+        "itself is under *Topics*; there the broker's value is the default of every topic.\n",
     ]
-    for cls in _settings_classes():
-        lines += [f"## {cls.__name__}\n", inspect.getdoc(cls) or "", ""]
-        lines += ["| setting | default | allowed | what it does |", "|---------|---------|---------|--------------|"]
-        lines += [_row(declared) for _, declared in sorted(settings_of(cls).items())]
+    for part, settings in groupby(all_settings(), key=lambda setting: setting[0]):
+        lines += [f"## {_TITLES[part]}\n"]
+        lines += ["| flag | Kafka's name | default | allowed | what it does |", "|---|---|---|---|---|"]
+        lines += sorted(_row(declared) for _, declared in settings)
         lines.append("")
     return "\n".join(lines)
 
 
-def _settings_classes() -> Iterator[type]:
-    for module_info in pkgutil.walk_packages(zurau.__path__, "zurau."):
-        if module_info.name.endswith(".settings"):
-            module = importlib.import_module(module_info.name)
-            for _, cls in inspect.getmembers(module, inspect.isclass):
-                if cls.__module__ == module_info.name and is_dataclass(cls) and settings_of(cls):
-                    yield cls
-
-
 def _row(declared: Setting) -> str:
-    name = f"`{declared.kafka_name}`"
-    if declared.broker_name != declared.kafka_name:
-        name += f" (for all topics: `{declared.broker_name}`)"
-    return f"| {name} | `{declared.text(declared.default)}` | {_allowed(declared)} | {declared.doc} |"
+    flag = f"`--{declared.name.replace('_', '-')}`"
+    names = " and ".join(f"`{name}`" for name in dict.fromkeys((declared.kafka_name, declared.broker_name)))
+    default = declared.text(declared.default)
+    return f"| {flag} | {names} | {f'`{default}`' if default else 'empty'} | {_allowed(declared)} | {declared.doc} |"
 
 
 def _allowed(declared: Setting) -> str:

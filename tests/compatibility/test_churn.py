@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 
+from broker_process import ZurauBroker
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -55,3 +58,15 @@ def test_a_topic_made_again_under_its_name_begins_at_zero(bootstrap, topic):
         assert offsets == [0]
         admin.delete_topics([topic])[topic].result(timeout=20)
         admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=20)
+
+
+def test_connections_reset_at_once_leave_no_trace(tmp_path):
+    """As port scanners and load balancers make them; the broker may have accepted one that is gone already."""
+    with ZurauBroker(tmp_path, max_connections=5) as broker:
+        for _ in range(60):
+            passing = socket.create_connection(("127.0.0.1", broker.port))
+            passing.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            passing.close()
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        assert admin.list_topics(timeout=20).brokers
+        assert "Traceback" not in broker.log.read_text()

@@ -100,15 +100,18 @@ class Listener:
         await _give_turns()
 
     def admit(self, connection: Connection, transport: asyncio.Transport) -> Caller | None:
-        """Count a new connection in; None when there are too many."""
+        """Count a new connection in; None when there are too many, or it is gone already."""
+        peer = transport.get_extra_info("peername")
+        if peer is None:
+            return None  # reset while it was being accepted, as port scanners do
         if len(self._connections) >= self.broker.settings.max_connections:
             log.warning("refusing a connection: max.connections=%d reached", self.broker.settings.max_connections)
             return None
         self._connections[connection] = None
         sock: socket.socket = transport.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        with suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         local = transport.get_extra_info("sockname")
-        peer = transport.get_extra_info("peername")
         return Caller(host=peer[0], dialled=self._advertise or Endpoint(local[0], local[1]))
 
     def forget(self, connection: Connection) -> None:

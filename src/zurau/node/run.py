@@ -124,7 +124,7 @@ def _allow_many_files() -> None:
 def _announce(settings: Settings, endpoint: Endpoint) -> None:
     """The one line that says ready: for people on stdout, for programs also on a descriptor of their choice."""
     line = (
-        f"zurau {__version__} ready: kafka={endpoint.host}:{endpoint.port} "
+        f"zurau {__version__} ready: kafka={endpoint} "
         f"dir={settings.node.dir} node={settings.node.node_id} flush={settings.log.flush}\n"
     )
     sys.stdout.write(line)
@@ -167,6 +167,8 @@ def _lock_directory(directory: Path) -> IO[bytes]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / LOCK_FILE).open("wb")
+    except FileExistsError as error:
+        raise SettingsError(f"{directory} is not a directory; choose another --dir") from error
     except OSError as error:
         raise SettingsError(f"cannot use {directory}: {error.strerror}; choose another --dir") from error
     try:

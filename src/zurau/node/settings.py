@@ -32,7 +32,7 @@ class NodeSettings:
     advertise: str = setting(
         "",
         "advertised.listeners",
-        doc="HOST:PORT that clients are told to connect to. Empty: the address they dialled.",
+        doc="HOST:PORT that clients are told to connect to. Empty: the address at which they arrived.",
     )
     node_id: int = setting(1, "node.id", at_least=0, at_most=INT32_MAX, doc="This broker's number in the cluster.")
     ready_fd: int = setting(

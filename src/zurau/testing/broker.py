@@ -26,6 +26,7 @@ class Broker:
 
     def __init__(self, **settings: Any) -> None:
         self._settings = settings
+        self._has_own_directory = "dir" not in settings
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
@@ -42,11 +43,15 @@ class Broker:
 
     @property
     def directory(self) -> Path:
-        """Where its data lives."""
+        """Where its data lives, once it was started."""
+        if "dir" not in self._settings:
+            raise RuntimeError("a broker without `dir` gets its directory when it starts: call start() first")
         return Path(self._settings["dir"])
 
     def start(self) -> Self:
-        if "dir" not in self._settings:
+        if self._thread is not None:
+            raise RuntimeError("this broker is running; make another Broker() for a second one")
+        if self._has_own_directory:
             self._temporary = tempfile.TemporaryDirectory(prefix="zurau-")
             self._settings["dir"] = self._temporary.name
         self._ready.clear()
@@ -69,6 +74,7 @@ class Broker:
         self._loop = self._stop_asked = self._thread = None
         if self._temporary is not None:
             self._temporary.cleanup()
+            self._temporary = None
 
     def __enter__(self) -> Self:
         return self.start()

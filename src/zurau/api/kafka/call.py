@@ -14,6 +14,9 @@ class Endpoint(NamedTuple):
     host: str
     port: int
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 class Caller(NamedTuple):
     """The other end of a connection."""
