@@ -50,10 +50,11 @@ class Cluster:
             self._first.close()
             self._first = None
 
-    def sibling(self) -> Cluster:
-        """Another way to the same cluster with connections of its own, for another thread."""
-        bootstrap = ",".join(str(address) for address in self._bootstrap)
-        return Cluster(bootstrap, client_id=self._client_id, timeout_s=self.timeout_s)
+    def sibling(self, timeout_s: float | None = None) -> Cluster:
+        """Another way to the same cluster with connections of its own, for another thread or with another patience."""
+        known = [broker.address for broker in self.metadata.brokers.values()]
+        bootstrap = ",".join(str(address) for address in dict.fromkeys([*self._bootstrap, *known]))
+        return Cluster(bootstrap, client_id=self._client_id, timeout_s=timeout_s or self.timeout_s)
 
     def refresh(self, topics: Iterable[str] | None = None, *, may_create: bool = False) -> None:
         """Ask for metadata, of all topics or of some."""

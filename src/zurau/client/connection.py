@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from zurau import __version__
-from zurau.client.errors import BrokerTooOld, ConnectionLost, TimedOut, check
+from zurau.client.errors import BrokerTooOld, ClientError, ConnectionLost, TimedOut, check
 from zurau.errors import ProtocolViolation
 from zurau.settings import INT32_MAX
 from zurau.wire.kafka.apis import APIS
@@ -72,8 +72,15 @@ class Connection:
     def request(self, message: Message, timeout_s: float | None = None) -> Any:
         """Send, and wait for the answer. Only for a connection on which nothing else is on its way."""
         assert not self._awaited, "answers come in order: receive the earlier ones first"
-        self.send(message)
-        return self.receive(timeout_s)
+        try:
+            self.send(message)
+            return self.receive(timeout_s)
+        except ClientError:
+            raise
+        except BaseException:
+            # A signal came in between. The answer is still to come, and would be taken for that of the next request.
+            self.close()
+            raise
 
     def send(self, message: Message, *, answered: bool = True) -> None:
         """Send without waiting. A request that gets no answer (produce with acks=0) is sent with `answered=False`."""

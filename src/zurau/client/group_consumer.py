@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer, PartitionRecords
-from zurau.client.errors import BrokerRefused
+from zurau.client.errors import BrokerRefused, ClientError
 from zurau.client.fetcher import GO_TO_END, GO_TO_START, FetchSettings
 from zurau.client.group_offsets import commit_offsets, fetch_offsets
 from zurau.client.membership import GENERATION_OVER, GroupSettings, Membership
@@ -22,6 +23,7 @@ from zurau.ids import Offset, TopicPartition
 
 COMMIT_INTERVAL_S = 1.0
 ROUND_S = 0.5
+HURRY_S = 2.0
 
 
 class GroupConsumer:
@@ -67,7 +69,7 @@ class GroupConsumer:
             # More members than partitions: nothing to read until that changes.
             time.sleep(min(timeout_s, ROUND_S))
             return []
-        return self._consumer.poll(timeout_s)
+        return self._poll_share(timeout_s)
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
         """Go on from another offset; what lies between was not done, and is not committed."""
@@ -75,6 +77,24 @@ class GroupConsumer:
 
     def commit(self) -> None:
         """Store how far we got."""
+        self._commit(self._cluster)
+
+    def close(self) -> None:
+        """Commit and leave. Raises when what was read could not be committed, for somebody will read it again."""
+        try:
+            self._commit_if_possible()
+        finally:
+            self._consumer.close()
+            self._membership.leave()
+
+    def _close_in_a_hurry(self) -> None:
+        """Something went wrong already, or somebody wants us to stop: commit and leave if that goes quickly."""
+        with self._cluster.sibling(HURRY_S) as cluster, suppress(ClientError):
+            self._commit(cluster)
+        self._consumer.close()
+        self._membership.leave()
+
+    def _commit(self, cluster: Cluster) -> None:
         self._committed_s = time.monotonic()
         positions = self._consumer.positions
         changed = {
@@ -82,15 +102,17 @@ class GroupConsumer:
         }
         if changed:
             generation, member_id = self._membership.generation, self._membership.member_id
-            commit_offsets(self._cluster, self._group, changed, generation=generation, member_id=member_id)
+            commit_offsets(cluster, self._group, changed, generation=generation, member_id=member_id)
             self._committed |= changed
 
-    def close(self) -> None:
+    def _poll_share(self, timeout_s: float) -> list[PartitionRecords]:
+        before = self._consumer.positions
         try:
-            self._commit_if_possible()
-        finally:
-            self._consumer.close()
-            self._membership.leave()
+            return self._consumer.poll(timeout_s)
+        except BaseException:
+            # What was on its way to the caller did not get there, and is not done.
+            self._consumer.assign(before)
+            raise
 
     def _commit_if_possible(self) -> None:
         """Commit, unless it is too late: then another member has our partitions and reads these records again."""
@@ -103,6 +125,8 @@ class GroupConsumer:
 
     def _rejoin(self) -> None:
         self._commit_if_possible()
+        # From here on the old share may be somebody else's: whatever happens next, it is not committed again.
+        self._consumer.assign({})
         assigned = self._membership.join()
         # Where the group begins without an offset is committed too: its next member begins there, not further on.
         self._committed = fetch_offsets(self._cluster, self._group, assigned)
@@ -117,4 +141,7 @@ class GroupConsumer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self._close_in_a_hurry()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from zurau.wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 
 NO_GENERATION = -1
 STOP_PATIENCE_S = 1.0
+LEAVE_PATIENCE_S = 2.0
 #: The coordinator forgot us: join as somebody new.
 _STRANGER = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID}
 #: Our part in this generation is over: join again.
@@ -84,11 +86,16 @@ class Membership:
         self._stop_heartbeat()
 
     def leave(self) -> None:
-        """Tell the coordinator, so that the others need not wait for our session to run out."""
+        """Tell the coordinator, so that the others need not wait for our session to run out.
+
+        That is a courtesy: it is tried for a short time, and whether it succeeds is nobody's concern any more.
+        """
         self._stop_heartbeat()
         if self.member_id:
             member = MemberIdentity(member_id=self.member_id, reason="the consumer was closed")
-            self._cluster.ask_coordinator(self._group, LeaveGroupRequest(group_id=self._group, members=[member]))
+            request = LeaveGroupRequest(group_id=self._group, members=[member])
+            with self._cluster.sibling(LEAVE_PATIENCE_S) as cluster, suppress(ClientError):
+                cluster.retry(lambda: cluster.ask_coordinator(self._group, request))
             self.member_id = ""
 
     def _stop_heartbeat(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -123,3 +124,18 @@ def test_a_closed_connection_says_so(broker):
     connection.close()
     with pytest.raises(ConnectionLost, match="is closed"):
         connection.request(MetadataRequest(topics=[]))
+
+
+def test_a_request_that_was_interrupted_leaves_no_answer_behind_for_the_next(stand_in):
+    main_thread = threading.main_thread().ident
+
+    def interrupt(connection: socket.socket) -> None:
+        answer_versions(connection, [offer(3, 1, 9)])
+        connection.recv(1000)
+        signal.pthread_kill(main_thread, signal.SIGINT)
+        connection.recv(1000)
+
+    connection = connect(stand_in(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        connection.request(MetadataRequest(topics=[]))
+    assert not connection.is_open

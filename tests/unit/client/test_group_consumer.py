@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 import pytest
 
+from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.fetcher import GO_TO_END
 from zurau.client.group_admin import GroupAdmin
@@ -13,6 +15,7 @@ from zurau.client.group_consumer import GroupConsumer
 from zurau.client.membership import GroupSettings
 from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
+from zurau.testing import Broker
 
 QUICK = GroupSettings(heartbeat_interval_s=0.05)
 
@@ -106,3 +109,22 @@ def test_two_members_share_and_the_last_one_takes_over(broker, filled, unique):
     first_left.set()
     threads[1].join(60)
     assert sorted(shares["a"] + shares["b"]) == shares["the last"]
+
+
+def test_an_interrupted_member_commits_what_it_read_and_leaves(cluster, filled, unique):
+    group = unique("group")
+    with suppress(KeyboardInterrupt), GroupConsumer(cluster, group, [filled], settings=QUICK) as consumer:
+        read(consumer, 30)
+        raise KeyboardInterrupt
+    assert GroupAdmin(cluster).offsets(group) == dict.fromkeys(cluster.partitions_of(filled), 10)
+    assert GroupAdmin(cluster).describe_group(group).members == ()
+
+
+def test_a_member_whose_broker_is_gone_leaves_without_a_word(unique):
+    broker = Broker(initial_rebalance_delay_ms=0).start()
+    with Cluster(broker.bootstrap) as cluster:
+        topic = Admin(cluster).create_topic(NewTopic(unique("topic"))).name
+        with suppress(KeyboardInterrupt), GroupConsumer(cluster, "group", [topic], settings=QUICK) as consumer:
+            consumer.poll(0)
+            broker.stop()
+            raise KeyboardInterrupt

@@ -1,0 +1,46 @@
+"""How `zurau consume` ends when it is told to, as a process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from zurau.client.admin import Admin, NewTopic
+from zurau.client.cluster import Cluster
+from zurau.client.group_admin import GroupAdmin
+from zurau.testing import Broker
+
+ORDERS = "orders"
+BILLING = "billing"
+
+
+@pytest.fixture
+def slow_to_settle() -> Iterator[Cluster]:
+    """A cluster on which a new group waits long for more members: whoever joins it has a request under way."""
+    with Broker(initial_rebalance_delay_ms=60_000) as broker, Cluster(broker.bootstrap) as cluster:
+        Admin(cluster).create_topic(NewTopic(ORDERS))
+        yield cluster
+
+
+def consume(bootstrap: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "zurau", "consume", *arguments, "-b", bootstrap]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def members(cluster: Cluster) -> int:
+    return sum(
+        len(GroupAdmin(cluster).describe_group(group.name).members) for group in GroupAdmin(cluster).list_groups()
+    )
+
+
+def test_an_interrupt_while_joining_leaves_the_group_quietly(slow_to_settle):
+    process = consume(str(slow_to_settle.any_connection().address), ORDERS, "--group", BILLING)
+    while not members(slow_to_settle):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == ("", "")
+    assert (process.returncode, members(slow_to_settle)) == (130, 0)
