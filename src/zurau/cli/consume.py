@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from zurau.cli.endings import sigterm_unwinds
 from zurau.cli.options import (
     DEFAULT_BOOTSTRAP,
     DEFAULT_TIMEOUT_S,
@@ -95,6 +96,7 @@ def consume(
     start = Start(from_beginning, from_offset, from_time)
     render = _renderer(form, template, keys=keys, headers=headers)
     with ExitStack() as stack:
+        stack.enter_context(sigterm_unwinds())
         cluster = stack.enter_context(open_cluster(bootstrap, timeout))
         reader: Consumer | GroupConsumer
         if group is None:

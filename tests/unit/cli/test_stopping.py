@@ -12,6 +12,7 @@ import pytest
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.group_admin import GroupAdmin
+from zurau.ids import TopicPartition
 from zurau.testing import Broker
 
 ORDERS = "orders"
@@ -37,10 +38,29 @@ def members(cluster: Cluster) -> int:
     )
 
 
-def test_an_interrupt_while_joining_leaves_the_group_quietly(slow_to_settle):
+SIGNALS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+@SIGNALS
+def test_a_signal_while_joining_leaves_the_group_quietly(slow_to_settle, number, code):
     process = consume(str(slow_to_settle.any_connection().address), ORDERS, "--group", BILLING)
     while not members(slow_to_settle):
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert process.communicate(timeout=30) == ("", "")
-    assert (process.returncode, members(slow_to_settle)) == (130, 0)
+    assert (process.returncode, members(slow_to_settle)) == (code, 0)
+
+
+@SIGNALS
+def test_a_signal_while_reading_commits_what_was_printed(zurau, broker, topic, unique, number, code):
+    group = unique("group")
+    zurau("produce", topic, "--partition", "0", stdin="a\nb\n")
+    process = consume(broker.bootstrap, topic, "--group", group, "--from-beginning")
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["a\n", "b\n"]
+    process.send_signal(number)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == code
+    with Cluster(broker.bootstrap) as cluster:
+        assert GroupAdmin(cluster).offsets(group)[TopicPartition(topic, 0)] == 2
+        assert GroupAdmin(cluster).describe_group(group).members == ()
