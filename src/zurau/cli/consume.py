@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import select
 import sys
 from collections.abc import Mapping
@@ -179,6 +180,19 @@ def _notice_closed_pipe() -> None:
         raise BrokenPipeError(errno.EPIPE, "whoever was reading is gone")
 
 
+def _write(text: bytes, written: list[int]) -> None:
+    """Write to stdout, and note the length of each piece as it goes out.
+
+    A signal that comes while we write ends the program between two steps of Python, and what is out must be known
+    even then. `extend` and `map` call `os.write` and keep its result in one step.
+    """
+    descriptor = sys.stdout.fileno()
+    rest = memoryview(text)
+    while rest:
+        written.extend(map(os.write, (descriptor,), (rest,)))
+        rest = rest[written[-1] :]
+
+
 class Printing:
     """Prints what a reader brings until there is a reason to stop.
 
@@ -240,15 +254,18 @@ class Printing:
                 end = self._ends.get(partition)
                 chosen = records if end is None else [record for record in records if record.offset < end]
                 chosen = chosen if self._left is None else chosen[: self._left]
-                sys.stdout.buffer.write(b"".join(self._render(partition, record) for record in chosen))
-                sys.stdout.buffer.flush()
+                text = b"".join(self._render(partition, record) for record in chosen)
+                written: list[int] = []
+                try:
+                    _write(text, written)
+                finally:
+                    if sum(written) == len(text) and len(chosen) == len(records):
+                        unprinted.pop(partition, None)
+                    elif sum(written) == len(text) and chosen:
+                        unprinted[partition] = chosen[-1].offset + 1
                 count += len(chosen)
                 if self._left is not None:
                     self._left -= len(chosen)
-                if len(chosen) == len(records):
-                    unprinted.pop(partition, None)
-                elif chosen:
-                    unprinted[partition] = chosen[-1].offset + 1
         finally:
             for partition, offset in unprinted.items():
                 self._reader.seek(partition, offset)
