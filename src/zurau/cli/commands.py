@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from zurau import __version__
 from zurau.cli import cluster, consume, group, log, produce, topic
+from zurau.cli.endings import closed_pipe_is_no_error
 from zurau.cli.options import SETTINGS
 
+
+class Commands(TyperGroup):
+    """The root of the tree: what holds for every command is wrapped around it here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with closed_pipe_is_no_error():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
+    cls=Commands,
     help="""A commit log that speaks the Kafka protocol.
 
     \b

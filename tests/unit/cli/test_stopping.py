@@ -64,3 +64,13 @@ def test_a_signal_while_reading_commits_what_was_printed(zurau, broker, topic, u
     with Cluster(broker.bootstrap) as cluster:
         assert GroupAdmin(cluster).offsets(group)[TopicPartition(topic, 0)] == 2
         assert GroupAdmin(cluster).describe_group(group).members == ()
+
+
+@pytest.mark.parametrize("command", ["consume {topic} --from-beginning", "topic list"])
+def test_a_closed_pipe_ends_it_quietly(zurau, broker, topic, command):
+    zurau("produce", topic, stdin="a\nb\n")
+    line = (
+        f"{sys.executable} -m zurau {command.format(topic=topic)} -b {broker.bootstrap} | true; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("141\n", "")
