@@ -1,7 +1,8 @@
 """Compiles the `.pyx` modules of the Spark source when Cython and a C compiler are there.
 
-Where they are not, or where compiling fails, the package is built without them and its plain Python twins serve: slower,
-and the same in every byte. ZURAU_NATIVE=0 asks for that; ZURAU_NATIVE=1 makes a failure to compile fail the build.
+Where they are not, or where compiling fails, the package is built without them and its plain Python twins serve:
+slower, and the same in every byte. ZURAU_NATIVE=0 asks for that; with ZURAU_NATIVE=1 a failure to compile fails the
+build.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the compiled code and its plain Python twin agree on, reading and writing.
 
-Reading: a *part* is one batch, decompressed, with the facts of its header. *Columns* are the plain buffers of Arrow's format:
-for binary columns one int32 offset more than there are rows, the bytes behind each other, and a bitmap of what is not
-null (None when nothing is). Either decoder, given the same parts, gives the same bytes.
+Reading: a *part* is one batch, decompressed, with the facts of its header. *Columns* are the plain buffers of Arrow's
+format: for binary columns one int32 offset more than there are rows, the bytes behind each other, and a bitmap of what
+is not null (None when everything is there). Either decoder, given the same parts, gives the same bytes.
 
 Writing: *cells* are a column of Arrow as it lies in memory, and *packed* records are the inside of a batch, ready for
 one partition.

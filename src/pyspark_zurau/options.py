@@ -1,8 +1,8 @@
 """What a query asked of the source, read and checked in one place, before any broker is asked.
 
-Names, defaults and rules are those of Spark's Kafka connector, so that a query moves from `kafka` to `zurau` by that one
-word. Spark hands over every option of a reader, also those meant for others, so an unknown name is let pass, unless it
-is nearly one of ours: that is a slip of the pen, and reading from the wrong place would be its price.
+Names, defaults and rules are those of Spark's Kafka connector, so that a query moves from `kafka` to `zurau` by that
+one word. Spark hands over every option of a reader, also those meant for others, so an unknown name is let pass, unless
+it is nearly one of ours: that is a slip of the pen, and reading from the wrong place would be its price.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -75,5 +76,5 @@ def _share(size: int, total: int, count: int) -> int:
 def _cut(whole: Range, count: int) -> list[Range]:
     """`count` parts of nearly the same size."""
     bounds = [whole.start + whole.size * index // count for index in range(count + 1)]
-    parts = [Range(whole.partition, start, end) for start, end in zip(bounds, bounds[1:], strict=False)]
+    parts = [Range(whole.partition, start, end) for start, end in itertools.pairwise(bounds)]
     return [part for part in parts if part.size > 0]

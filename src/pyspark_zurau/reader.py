@@ -138,7 +138,7 @@ def _fetch(task: Task, way: Way) -> Iterator[Fetched]:
         elif time.monotonic() - heard_s > task.poll_timeout_s:
             raise TimedOut(
                 f"{partition}: no record at or after offset {fetcher.positions[partition]} came within"
-                f" {task.poll_timeout_s:g} s; is its leader well? The option kafkaConsumer.pollTimeoutMs gives more time"
+                f" {task.poll_timeout_s:g} s; is its leader well? kafkaConsumer.pollTimeoutMs gives more time"
             )
         else:
             time.sleep(PAUSE_S)

@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Iterator
 
 from zurau.client.errors import ClientError
+from zurau.client.sequences import Numbered
 from zurau.ids import Offset, TopicPartition
 from zurau.ports import Buffer
 from zurau.records.builder import NewRecord, build_batch, build_packed_batch
+from zurau.records.compression import Compression
 from zurau.records.partitioner import partition_for_key
 
 #: What a record costs beyond key, value and headers, about.
@@ -40,9 +42,15 @@ class OutgoingBatch:
     def record_count(self) -> int:
         return len(self.records)
 
-    def encode(self, **numbers: int) -> Buffer:
-        """The batch as it is sent; `numbers` are those arguments of `build_batch`."""
-        return build_batch(self.records, **numbers)
+    def encode(self, compression: Compression, numbered: Numbered) -> Buffer:
+        """The batch as it is sent."""
+        return build_batch(
+            self.records,
+            compression=compression,
+            producer_id=numbered.producer_id,
+            producer_epoch=numbered.producer_epoch,
+            base_sequence=numbered.base_sequence,
+        )
 
     def add(self, record: NewRecord) -> None:
         self.records.append(record)
@@ -67,8 +75,16 @@ class PackedBatch(OutgoingBatch):
     def record_count(self) -> int:
         return self._packed_count
 
-    def encode(self, **numbers: int) -> Buffer:
-        return build_packed_batch(self._payload, self._packed_count, self._timestamp_ms, **numbers)
+    def encode(self, compression: Compression, numbered: Numbered) -> Buffer:
+        return build_packed_batch(
+            self._payload,
+            self._packed_count,
+            self._timestamp_ms,
+            compression=compression,
+            producer_id=numbered.producer_id,
+            producer_epoch=numbered.producer_epoch,
+            base_sequence=numbered.base_sequence,
+        )
 
 
 class Delivery:

@@ -19,7 +19,7 @@ from zurau.client.cluster import Cluster
 from zurau.client.connection import Connection, readable
 from zurau.client.errors import BrokerRefused, ClientError, ProduceFailed, TimedOut, error_code, may_pass
 from zurau.client.retry import Backoff
-from zurau.client.sequences import Sequences
+from zurau.client.sequences import UNNUMBERED, Sequences
 from zurau.ids import BrokerId, Offset, TopicPartition
 from zurau.ports import Buffer
 from zurau.records.compression import Compression
@@ -196,10 +196,10 @@ class Courier:
 
     def _encoded(self, batch: OutgoingBatch) -> Buffer:
         if batch.encoded is None:
-            numbers = {}
+            numbered = UNNUMBERED
             if self._sequences is not None:
-                numbers = self._sequences.next_for(batch.partition, batch.record_count)._asdict()
-            batch.encoded = batch.encode(compression=self._settings.compression, **numbers)
+                numbered = self._sequences.next_for(batch.partition, batch.record_count)
+            batch.encoded = batch.encode(self._settings.compression, numbered)
         return batch.encoded
 
     def _request(self, batches: list[OutgoingBatch]) -> ProduceRequest:

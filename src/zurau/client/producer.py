@@ -91,6 +91,10 @@ class Producer:
         finally:
             self._courier.close()
 
+    def abandon(self) -> None:
+        """Close without waiting; what was not acknowledged may or may not be in the log."""
+        self._courier.close()
+
     def _send_on(self) -> None:
         """Send what is due, and wait while too much is not acknowledged."""
         self.poll()
@@ -110,4 +114,4 @@ class Producer:
         if error is None:
             self.close()
         else:
-            self._courier.close()
+            self.abandon()
