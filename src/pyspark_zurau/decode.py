@@ -70,6 +70,11 @@ class ArrowAssembler:
         if self._bytes >= TARGET_BYTES:
             yield from self.finish()
 
+    def skip_to(self, start: Offset) -> Iterator[pa.RecordBatch]:
+        """Give what is there, and from now on nothing before `start`."""
+        yield from self.finish()
+        self._start = start
+
     def finish(self) -> Iterator[pa.RecordBatch]:
         """What is left. Raises `CorruptRecords`."""
         if not self._parts:

@@ -108,7 +108,11 @@ def read_task(task: InputPartition, schema: StructType) -> Iterator[pa.RecordBat
 def _read_range(task: Task, way: Way, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     partition, start, end = task.range
     assembler = ArrowAssembler(schema, partition, start, end)
+    expected = start
     for fetched in _fetch(task, way):
+        if fetched.offset != expected:  # what lies between is lost
+            yield from assembler.skip_to(fetched.offset)
+        expected = max(fetched.offset, fetched.batches[-1][0].next_offset)
         aborted = AbortedProducers(fetched.aborted)
         for header, batch in fetched.batches:
             if header.base_offset >= end:
