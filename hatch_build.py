@@ -49,7 +49,7 @@ def compile_module(source: Path) -> Path:
 
     name = f"{PACKAGE}.{source.stem}"
     with tempfile.TemporaryDirectory() as scratch:
-        optimise = [] if sys.platform == "win32" else ["-O3"]
+        optimise = [] if sys.platform == "win32" else ["-O3", "-g0"]
         extensions = cythonize(
             [Extension(name, [str(source)], extra_compile_args=optimise)], build_dir=scratch, quiet=True, force=True
         )
