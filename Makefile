@@ -15,7 +15,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv with the package and the locked tools in it
 
-$(READY): pyproject.toml requirements-dev.txt
+$(READY): pyproject.toml requirements-dev.txt hatch_build.py $(wildcard src/pyspark_zurau/*.pyx)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Zurau needs Python 3.11 or newer; say which one with: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -47,10 +47,11 @@ bench: $(READY) ## measure against peers on this machine, in a quick form
 	$(BIN)/python bench/run.py --quick
 
 lock: $(READY) ## pin the development environment anew from requirements-dev.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra fast --annotation-style line \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra fast --extra spark --annotation-style line \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		pyproject.toml requirements-dev.in -o requirements-dev.txt
 
 clean: ## remove what the commands above made, .venv included
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist build
+	rm -f src/pyspark_zurau/*.so src/pyspark_zurau/*.pyd
 	find src tests bench tools demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

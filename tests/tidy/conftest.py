@@ -33,8 +33,12 @@ class TextFile:
 
     @property
     def room(self) -> str:
-        """`src/zurau/log/segment.py` is in the room `log`; a file directly in the package is its own room."""
-        return Path(self.name).parts[2].removesuffix(".py")
+        """`src/zurau/log/segment.py` is in the room `log`; a file directly in the package is its own room.
+
+        The Spark source is one room.
+        """
+        parts = Path(self.name).parts
+        return parts[1] if parts[1] == "pyspark_zurau" else parts[2].removesuffix(".py")
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +53,7 @@ def python_files(every_file: list[TextFile]) -> list[TextFile]:
 
 @pytest.fixture(scope="session")
 def source_files(python_files: list[TextFile]) -> list[TextFile]:
-    return [file for file in python_files if file.name.startswith("src/zurau/")]
+    return [file for file in python_files if file.name.startswith("src/")]
 
 
 @pytest.fixture(scope="session")

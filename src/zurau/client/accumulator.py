@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Iterator
 
 from zurau.client.errors import ClientError
+from zurau.client.sequences import Numbered
 from zurau.ids import Offset, TopicPartition
 from zurau.ports import Buffer
-from zurau.records.builder import NewRecord
+from zurau.records.builder import NewRecord, build_batch, build_packed_batch
+from zurau.records.compression import Compression
 from zurau.records.partitioner import partition_for_key
 
 #: What a record costs beyond key, value and headers, about.
@@ -36,11 +38,53 @@ class OutgoingBatch:
         self.base_offset: Offset | None = None
         self.error: ClientError | None = None
 
+    @property
+    def record_count(self) -> int:
+        return len(self.records)
+
+    def encode(self, compression: Compression, numbered: Numbered) -> Buffer:
+        """The batch as it is sent."""
+        return build_batch(
+            self.records,
+            compression=compression,
+            producer_id=numbered.producer_id,
+            producer_epoch=numbered.producer_epoch,
+            base_sequence=numbered.base_sequence,
+        )
+
     def add(self, record: NewRecord) -> None:
         self.records.append(record)
         self.size_bytes += RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
         for name, value in record.headers:
             self.size_bytes += len(name) + len(value or b"") + 2
+
+
+class PackedBatch(OutgoingBatch):
+    """Records of one moment that somebody else has encoded, with offsets from 0 on."""
+
+    __slots__ = ("_packed_count", "_payload", "_timestamp_ms")
+
+    def __init__(self, partition: TopicPartition, payload: Buffer, record_count: int, timestamp_ms: int) -> None:
+        super().__init__(partition)
+        self._payload = payload
+        self._packed_count = record_count
+        self._timestamp_ms = timestamp_ms
+        self.size_bytes = len(payload)
+
+    @property
+    def record_count(self) -> int:
+        return self._packed_count
+
+    def encode(self, compression: Compression, numbered: Numbered) -> Buffer:
+        return build_packed_batch(
+            self._payload,
+            self._packed_count,
+            self._timestamp_ms,
+            compression=compression,
+            producer_id=numbered.producer_id,
+            producer_epoch=numbered.producer_epoch,
+            base_sequence=numbered.base_sequence,
+        )
 
 
 class Delivery:
@@ -91,6 +135,14 @@ class Accumulator:
             self._close(batch)
             return delivery, True
         return delivery, time.monotonic() - batch.created_s >= self._linger_s
+
+    def add_packed(self, batch: PackedBatch) -> None:
+        """Add a batch that is complete, behind what its partition has so far."""
+        earlier = self._open.get(batch.partition)
+        if earlier is not None:
+            self._close(earlier)
+        self._closed.setdefault(batch.partition, deque()).append(batch)
+        self.buffered_bytes += batch.size_bytes
 
     def choose_partition(self, topic: str, key: bytes | None, partition_count: int) -> TopicPartition:
         if key is not None:

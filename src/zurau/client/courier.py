@@ -19,10 +19,9 @@ from zurau.client.cluster import Cluster
 from zurau.client.connection import Connection, readable
 from zurau.client.errors import BrokerRefused, ClientError, ProduceFailed, TimedOut, error_code, may_pass
 from zurau.client.retry import Backoff
-from zurau.client.sequences import Sequences
+from zurau.client.sequences import UNNUMBERED, Sequences
 from zurau.ids import BrokerId, Offset, TopicPartition
 from zurau.ports import Buffer
-from zurau.records.builder import build_batch
 from zurau.records.compression import Compression
 from zurau.settings import KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -161,7 +160,7 @@ class Courier:
         batch.base_offset = base_offset
         self._batches.finished(batch)
         self._backoff = Backoff()
-        self._on_delivered(batch.partition, base_offset, len(batch.records))
+        self._on_delivered(batch.partition, base_offset, batch.record_count)
 
     def _not_delivered(self, batch: OutgoingBatch, error: ClientError) -> None:
         """Keep a batch at the head of its queue for another try, or give up on it."""
@@ -175,7 +174,7 @@ class Courier:
         if self._sequences is not None:
             self._sequences.reset()
         tried = f" after {age_s:.0f} s of trying (are all brokers well? see `zurau cluster`)" if may_pass(error) else ""
-        records = f"{len(batch.records)} records were" if len(batch.records) > 1 else "a record was"
+        records = f"{batch.record_count} records were" if batch.record_count > 1 else "a record was"
         batch.error = self._failure = ProduceFailed(f"{records} not written{tried}: {error}")
 
     def _connection_to(self, leader: BrokerId) -> Connection:
@@ -197,11 +196,10 @@ class Courier:
 
     def _encoded(self, batch: OutgoingBatch) -> Buffer:
         if batch.encoded is None:
-            numbers = {}
+            numbered = UNNUMBERED
             if self._sequences is not None:
-                numbered = self._sequences.next_for(batch.partition, len(batch.records))
-                numbers = numbered._asdict()
-            batch.encoded = build_batch(batch.records, compression=self._settings.compression, **numbers)
+                numbered = self._sequences.next_for(batch.partition, batch.record_count)
+            batch.encoded = batch.encode(self._settings.compression, numbered)
         return batch.encoded
 
     def _request(self, batches: list[OutgoingBatch]) -> ProduceRequest:

@@ -21,7 +21,7 @@ from zurau.errors import CorruptData
 from zurau.ids import NO_TOPIC_ID, BrokerId, Offset, TopicId, TopicPartition
 from zurau.ports import Buffer
 from zurau.records.batch import HEADER_BYTES, BatchHeader, parse_header
-from zurau.settings import MIB
+from zurau.settings import INT64_MAX, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
@@ -68,6 +68,7 @@ class Fetcher:
         self._cluster = cluster
         self._settings = settings or FetchSettings()
         self._positions: dict[TopicPartition, Offset] = {}
+        self._until: dict[TopicPartition, Offset] = {}
         self._connections: dict[BrokerId, Connection] = {}
         self._questions: dict[BrokerId, Question] = {}
         #: Partitions that were refused, and until when that is put up with.
@@ -81,9 +82,12 @@ class Fetcher:
         """The offset that is read next in each partition."""
         return dict(self._positions)
 
-    def assign(self, positions: Mapping[TopicPartition, Offset]) -> None:
-        """Read these partitions from these offsets, and no others."""
+    def assign(
+        self, positions: Mapping[TopicPartition, Offset], *, until: Mapping[TopicPartition, Offset] | None = None
+    ) -> None:
+        """Read these partitions from these offsets, and no others; nothing is asked for at or after `until`."""
         self._positions = dict(positions)
+        self._until = dict(until or {})
         self._troubled.clear()
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
@@ -122,7 +126,9 @@ class Fetcher:
         if time.monotonic() < self._resume_s:
             return
         by_leader: dict[BrokerId, list[TopicPartition]] = {}
-        for partition in self._positions:
+        for partition, position in self._positions.items():
+            if position >= self._until.get(partition, INT64_MAX):
+                continue
             try:
                 by_leader.setdefault(self._cluster.leader_of(partition), []).append(partition)
             except ClientError as error:

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from zurau.client.accumulator import Accumulator, Delivery
+from zurau.client.accumulator import Accumulator, Delivery, PackedBatch
 from zurau.client.cluster import Cluster
 from zurau.client.courier import Courier, OnDelivered, ProducerSettings
 from zurau.client.metadata import TopicInfo
 from zurau.ids import TopicPartition
+from zurau.ports import Buffer
 from zurau.records.builder import NewRecord
 
 #: How long one round of waiting for answers lasts at most.
@@ -58,10 +59,19 @@ class Producer:
         record = NewRecord(key=key, value=value, headers=tuple(headers), timestamp=timestamp)
         delivery, is_due = self._batches.add(target, record)
         if is_due:
-            self.poll()
-            while self._batches.buffered_bytes > self._settings.buffer_bytes:
-                self._courier.work(ROUND_S)
+            self._send_on()
         return delivery
+
+    def send_packed(self, partition: TopicPartition, payload: Buffer, record_count: int) -> None:
+        """Hand over encoded records, the inside of one batch: no timestamps, offsets from 0 on (records/builder.py)."""
+        self._courier.raise_failure()
+        self._batches.add_packed(PackedBatch(partition, payload, record_count, int(time.time() * 1000)))
+        self._send_on()
+
+    def partition_count(self, topic: str) -> int:
+        """How many partitions a topic has right now; it is created if that is allowed."""
+        self._cluster.forget([topic])
+        return len(self._find(topic).partitions)
 
     def poll(self) -> None:
         """Send what is due and take in what was acknowledged, without waiting."""
@@ -81,6 +91,16 @@ class Producer:
         finally:
             self._courier.close()
 
+    def abandon(self) -> None:
+        """Close without waiting; what was not acknowledged may or may not be in the log."""
+        self._courier.close()
+
+    def _send_on(self) -> None:
+        """Send what is due, and wait while too much is not acknowledged."""
+        self.poll()
+        while self._batches.buffered_bytes > self._settings.buffer_bytes:
+            self._courier.work(ROUND_S)
+
     def _find(self, topic: str) -> TopicInfo:
         may_create = self._settings.may_create_topics
         return self._cluster.retry(lambda: self._cluster.topic(topic, may_create=may_create))
@@ -94,4 +114,4 @@ class Producer:
         if error is None:
             self.close()
         else:
-            self._courier.close()
+            self.abandon()

@@ -17,6 +17,9 @@ class Numbered(NamedTuple):
     base_sequence: int
 
 
+UNNUMBERED = Numbered(NO_PRODUCER_ID, -1, -1)
+
+
 class Sequences:
     """Counts on from batch to batch. After records were given up on, everything starts anew under another id."""
 

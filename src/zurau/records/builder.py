@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from zurau.ids import NO_PRODUCER_ID, Epoch, Offset, ProducerId
+from zurau.ports import Buffer
 from zurau.records.batch import (
     COMPRESSION_MASK,
     CONTROL_BIT,
@@ -72,7 +73,36 @@ def build_batch(
     return pack_batch(header, payload)
 
 
-def pack_batch(header: BatchHeader, payload: bytes | bytearray) -> bytearray:
+def build_packed_batch(
+    payload: Buffer,
+    record_count: int,
+    timestamp: int,
+    *,
+    compression: int = Compression.NONE,
+    producer_id: ProducerId = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+) -> bytearray:
+    """One batch around records that are encoded already, with consecutive offsets and all of one moment."""
+    header = BatchHeader(
+        base_offset=0,
+        length=0,
+        leader_epoch=0,
+        magic=MAGIC,
+        crc=0,
+        attributes=compression,
+        last_offset_delta=record_count - 1,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=record_count,
+    )
+    return pack_batch(header, payload)
+
+
+def pack_batch(header: BatchHeader, payload: Buffer) -> bytearray:
     """A batch of the header's facts around encoded records: compresses as it says, sets length and checksum."""
     attributes = header.attributes if payload else header.attributes & ~COMPRESSION_MASK
     packed = compress(payload, attributes & COMPRESSION_MASK)

@@ -46,10 +46,11 @@ def iter_records(batch: Buffer, limit_bytes: int = UNPACKED_BYTES_MAX) -> Iterat
     payload = memoryview(batch)[HEADER_BYTES : header.length]
     if header.record_count == 0 and not payload:
         return iter(())
-    return _decode(header, bytes(decompress(payload, header.compression, limit_bytes)))
+    return decode_records(header, bytes(decompress(payload, header.compression, limit_bytes)))
 
 
-def _decode(header: BatchHeader, data: bytes) -> Iterator[Record]:
+def decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
+    """The records in the decompressed `data` of a batch. Raises `CorruptData` at the first thing that cannot be."""
     if not 0 <= header.record_count <= len(data) // _RECORD_BYTES_MIN:
         raise CorruptData(f"{header.record_count} records do not fit into {len(data)} bytes")
     append_time = header.max_timestamp if header.uses_append_time else None
@@ -126,4 +127,6 @@ def read_varint(data: Buffer, position: int) -> tuple[int, int]:
         byte = data[position]
         number |= (byte & 0x7F) << shift
         shift += 7
+    if number >> _VARINT_BITS_MAX:
+        raise CorruptData(f"a number takes more than {_VARINT_BITS_MAX} bits")
     return (number >> 1) ^ -(number & 1), position + 1

@@ -1,0 +1,36 @@
+"""Topics as Spark tables: `spark.read.format("zurau")`, `spark.readStream.format("zurau")`, and the same to write.
+
+Spark finds this package by its name and imports it in a process of its own on first use, so importing it is light:
+each job's code is imported when that job begins.
+
+Nouns: *options* (what the user asked for, checked), *offsets* (how far each partition is), a *range* (what one task
+reads), *parts* and *columns* (a batch before and after decoding).
+
+Laws: the same schema, option names, defaults and offset JSON as Spark's own Kafka connector. Brokers are met only over
+the wire, through `zurau.client`, so this works with Apache Kafka too. Everything a task needs travels in its input
+partition; what tasks keep between batches (connections) is kept per process and can be lost at any time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark_zurau.source import DefaultSource
+
+if TYPE_CHECKING:
+    from pyspark_zurau.each_batch import write_each_batch
+    from pyspark_zurau.spark_session import session
+
+__all__ = ["DefaultSource", "session", "write_each_batch"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "session":
+        from pyspark_zurau.spark_session import session
+
+        return session
+    if name == "write_each_batch":
+        from pyspark_zurau.each_batch import write_each_batch
+
+        return write_each_batch
+    raise AttributeError(name)

@@ -1,0 +1,160 @@
+"""A broker, topics with records in them, and one Spark session for everybody: starting one takes seconds."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from zurau.client.admin import Admin, NewTopic
+from zurau.client.cluster import Cluster
+from zurau.client.courier import ProducerSettings
+from zurau.client.producer import Producer
+from zurau.records.compression import Compression
+from zurau.testing import Broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+MISSING = [name for name in ("pyspark", "pyarrow") if importlib.util.find_spec(name) is None]
+PATIENCE_S = 60.0
+#: Compiled little and collected simply: a session for small data starts twice as fast.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where Spark cannot be had, say so once for each test."""
+    if MISSING:
+        skip = pytest.mark.skip(reason=f"{' and '.join(MISSING)} not installed: pip install 'zurau[spark]'")
+        for item in items:
+            if item.path.is_relative_to(__file__.removesuffix("conftest.py")):
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    with Broker(auto_create_topics_enable=False) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def cluster(broker: Broker) -> Iterator[Cluster]:
+    with Cluster(broker.bootstrap) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def admin(cluster: Cluster) -> Admin:
+    return Admin(cluster)
+
+
+@pytest.fixture
+def unique() -> Callable[[str], str]:
+    return lambda word: f"{word}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def new_topic(admin: Admin, unique: Callable[[str], str]) -> Callable[..., str]:
+    """Makes a topic of one's own, with some partitions."""
+    return lambda partitions=1, word="topic", **settings: (
+        admin.create_topic(NewTopic(unique(word), partitions, settings=settings)).name
+    )
+
+
+@pytest.fixture
+def produce(cluster: Cluster) -> Callable[..., None]:
+    """Writes values to a topic, in a batch of their own."""
+
+    def produce(topic: str, *values: bytes | None, compression: str = "none", **fields: Any) -> None:
+        settings = ProducerSettings(compression=Compression[compression.upper()])
+        cluster.forget([topic])
+        with Producer(cluster, settings) as producer:
+            for value in values:
+                producer.send(topic, value, **fields)
+
+    return produce
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from pyspark_zurau import session
+    from zurau.errors import SettingsError
+
+    settings = {
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.streaming.stopTimeout": "60s",
+    }
+    try:
+        running = session("zurau-tests", master="local[2]", settings=settings)
+    except SettingsError as error:
+        pytest.skip(str(error))
+    running.sparkContext.setLogLevel("OFF")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def read(spark: SparkSession, broker: Broker) -> Callable[..., DataFrame]:
+    """A batch query on a topic; options by their names."""
+
+    def read(topic: str, schema: str | None = None, **options: Any) -> DataFrame:
+        reader = spark.read.format("zurau").option("kafka.bootstrap.servers", broker.bootstrap)
+        reader = reader.schema(schema) if schema else reader
+        return reader.option("subscribe", topic).options(**options).load()
+
+    return read
+
+
+class Running:
+    """A streaming query whose rows arrive in a list, batch by batch."""
+
+    def __init__(self, frame: DataFrame, checkpoint: str, **trigger: Any) -> None:
+        self.batches: list[list[Row]] = []
+        writer = frame.writeStream.foreachBatch(lambda rows, _: self.batches.append(rows.collect()))
+        self.query: StreamingQuery = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+
+    @property
+    def values(self) -> list[bytes]:
+        return [bytes(row.value) for batch in self.batches for row in batch]
+
+    def wait_for(self, count: int) -> list[bytes]:
+        """The values, as soon as there are so many."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while len(self.values) < count and time.monotonic() < deadline_s and self.query.isActive:
+            time.sleep(0.05)
+        failure = self.query.exception()
+        if failure is not None:
+            raise failure
+        return self.values
+
+    def finish(self) -> list[bytes]:
+        """The values when the query has ended by itself; raises what ended it."""
+        assert self.query.awaitTermination(PATIENCE_S), "the query is still running"
+        return self.values
+
+
+@pytest.fixture
+def stream(spark: SparkSession, broker: Broker, tmp_path) -> Iterator[Callable[..., Running]]:
+    """Starts a streaming query from the beginning of a topic; the same checkpoint each time within a test."""
+    started: list[Running] = []
+
+    def stream(topic: str, trigger: dict[str, Any] | None = None, bootstrap: str = "", **options: Any) -> Running:
+        reader = spark.readStream.format("zurau").option("kafka.bootstrap.servers", bootstrap or broker.bootstrap)
+        if "subscribePattern" not in options:
+            reader = reader.option("subscribe", topic)
+        frame = reader.options(**{"startingOffsets": "earliest"} | options).load()
+        started.append(Running(frame, str(tmp_path / "checkpoint"), **trigger or {"availableNow": True}))
+        return started[-1]
+
+    yield stream
+    for running in started:
+        running.query.stop()
