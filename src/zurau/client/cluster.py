@@ -6,6 +6,7 @@ answer to all of these: forget, wait a little, ask for metadata anew, try again,
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, Self, TypeVar
 from zurau.client.connection import Address, Connection
 from zurau.client.errors import BrokerUnreachable, ClientError, ConnectionLost, NoLeader, UnknownTopic, check
 from zurau.client.metadata import NO_LEADER, Metadata, TopicInfo
-from zurau.client.retry import retry
+from zurau.client.retry import Backoff, Deadline, retry
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId, TopicPartition
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -26,6 +27,7 @@ T = TypeVar("T")
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_PORT = 9092
 GROUP_COORDINATOR = 0
+START_PATIENCE_S = 5.0
 
 
 class Cluster:
@@ -157,17 +159,32 @@ class Cluster:
             if connection is not None and connection.is_open and not connection.in_flight:
                 return connection
         known = [broker.address for broker in self.metadata.brokers.values()]
-        self._first = self._connect_first([*self._bootstrap, *known])
+        self._first = self._wait_for_first([*self._bootstrap, *known])
         return self._first
 
+    def _wait_for_first(self, addresses: list[Address]) -> Connection:
+        """A broker that refuses may just be starting, and gets a moment; a host that does not exist gets none."""
+        deadline = Deadline(min(self.timeout_s, START_PATIENCE_S))
+        backoff = Backoff()
+        while True:
+            try:
+                return self._connect_first(addresses)
+            except BrokerUnreachable as error:
+                delay_s = backoff.next_delay_s()
+                if not error.may_be_starting or delay_s > deadline.remaining_s:
+                    raise
+            time.sleep(delay_s)
+
     def _connect_first(self, addresses: list[Address]) -> Connection:
-        reason = ""
+        reason, refused = "", False
         for address in dict.fromkeys(addresses):
             try:
                 return self._connect(address)
             except ClientError as error:
                 reason = str(error.__cause__.strerror) if isinstance(error.__cause__, OSError) else str(error)
-        unreachable = BrokerUnreachable(", ".join(str(address) for address in self._bootstrap), reason)
+                refused = refused or isinstance(error.__cause__, ConnectionRefusedError)
+        named = ", ".join(str(address) for address in self._bootstrap)
+        unreachable = BrokerUnreachable(named, reason, may_be_starting=refused)
         # A cluster that was there a moment ago is worth waiting for.
         raise ConnectionLost(str(unreachable)) if self.metadata.brokers else unreachable
 

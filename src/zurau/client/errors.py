@@ -17,10 +17,12 @@ class ClientError(ZurauError):
 class BrokerUnreachable(ClientError):
     """None of the bootstrap addresses answers."""
 
-    def __init__(self, addresses: str, reason: str) -> None:
+    def __init__(self, addresses: str, reason: str, *, may_be_starting: bool) -> None:
         super().__init__(
             f"no broker at {addresses} ({reason}); start one with `zurau serve` or pass --bootstrap HOST:PORT"
         )
+        #: One of the hosts is there, and nothing listens on it yet.
+        self.may_be_starting = may_be_starting
 
 
 class ConnectionLost(ClientError):

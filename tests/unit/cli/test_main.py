@@ -49,7 +49,7 @@ def test_the_version_is_told_both_ways(zurau):
 def test_without_a_broker_the_error_says_what_to_do(zurau):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    failed = zurau("topic", "list", "--bootstrap", f"127.0.0.1:{port}")
+    failed = zurau("topic", "list", "--bootstrap", f"127.0.0.1:{port}", "--timeout", "0.1")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr == (
         f"zurau: no broker at 127.0.0.1:{port} (Connection refused);"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 
@@ -12,6 +13,7 @@ from zurau.client.connection import Address
 from zurau.client.errors import BrokerUnreachable, ClientError, UnknownTopic
 from zurau.errors import SettingsError
 from zurau.ids import TopicPartition
+from zurau.testing import Broker
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,20 @@ def test_without_a_broker_the_error_says_how_to_start_one():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(BrokerUnreachable, match=f"no broker at 127.0.0.1:{port} .*`zurau serve`"):
-        Cluster(f"127.0.0.1:{port}").refresh()
+        Cluster(f"127.0.0.1:{port}", timeout_s=0.1).refresh()
+
+
+def test_a_broker_that_is_starting_is_waited_for():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    broker = Broker(kafka=f"127.0.0.1:{port}")
+    starting = threading.Thread(target=broker.start)
+    starting.start()
+    with Cluster(f"127.0.0.1:{port}") as cluster:
+        cluster.refresh()
+        assert [known.address.port for known in cluster.metadata.brokers.values()] == [port]
+    starting.join()
+    broker.stop()
 
 
 def test_one_address_that_answers_is_enough(broker):
