@@ -46,8 +46,12 @@ DEFAULT_TIMEOUT_S = 30.0
 def open_cluster(bootstrap: str, timeout_s: float) -> Cluster:
     """Nothing is dialled yet: that happens with the first question."""
     from zurau.client.cluster import Cluster
+    from zurau.errors import SettingsError
 
-    return Cluster(bootstrap, client_id="zurau-cli", timeout_s=timeout_s)
+    try:
+        return Cluster(bootstrap, client_id="zurau-cli", timeout_s=timeout_s)
+    except SettingsError as error:
+        raise typer.BadParameter(str(error), param_hint="--bootstrap") from error
 
 
 def key_values(pairs: list[str], option: str) -> dict[str, str]:

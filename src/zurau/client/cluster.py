@@ -206,6 +206,6 @@ def parse_addresses(text: str) -> list[Address]:
     for part in (word.strip() for word in text.split(",")):
         host, _, port = part.rpartition(":") if ":" in part.rpartition("]")[2] else (part, "", str(DEFAULT_PORT))
         if not host.strip("[]") or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise SettingsError(f"--bootstrap {text!r} is not HOST:PORT; for example {DEFAULT_BOOTSTRAP}")
+            raise SettingsError(f"{text!r} is not HOST:PORT; for example {DEFAULT_BOOTSTRAP}")
         addresses.append(Address(host.strip("[]"), int(port)))
     return addresses
