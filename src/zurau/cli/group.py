@@ -90,7 +90,7 @@ def describe(
 def reset(
     group: GroupName,
     topic: Annotated[
-        list[str] | None, typer.Option(help="Only this topic; may be repeated. Default: all that it committed.")
+        list[str] | None, typer.Option(help="Only this topic; may be repeated. Default: all it has read.")
     ] = None,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the first record there is.")] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end.")] = False,
@@ -109,13 +109,15 @@ def reset(
       zurau group reset billing --to-earliest --dry-run
       zurau group reset billing --to-time 2026-01-31T12:00 --topic orders
       zurau group reset billing --to-offset 0 --yes
+      zurau group reset a-new-group --to-latest --topic orders
     """
     from zurau.client.group_admin import GroupAdmin
 
     target = Target(to_earliest, to_latest, to_offset, to_time)
     with open_cluster(bootstrap, timeout) as cluster:
         admin = GroupAdmin(cluster)
-        _refuse_while_active(admin, group)
+        # Where the topics are named, the group itself need not exist yet.
+        _refuse_while_active(admin, group, may_be_new=bool(topic))
         before = admin.offsets(group)
         after = target.offsets(cluster, _partitions(cluster, group, before, topic or []))
         rows = [_move_row(partition, before.get(partition), after[partition]) for partition in sorted(after)]
@@ -124,7 +126,7 @@ def reset(
             say("nothing was changed (--dry-run)")
             return
         confirm(f"Move group {group}?", yes=yes)
-        _refuse_while_active(admin, group)
+        _refuse_while_active(admin, group, may_be_new=bool(topic))
         admin.move(group, after)
         say(f"moved {group}")
 
@@ -181,10 +183,16 @@ class Target:
         return {partition: min(max(self.offset, starts[partition]), ends[partition]) for partition in partitions}
 
 
-def _refuse_while_active(admin: GroupAdmin, group: str) -> None:
-    from zurau.client.errors import ClientError
+def _refuse_while_active(admin: GroupAdmin, group: str, *, may_be_new: bool = False) -> None:
+    from zurau.client.errors import BrokerRefused, ClientError
+    from zurau.wire.kafka.error_codes import ErrorCode
 
-    members = admin.describe_group(group).members
+    try:
+        members = admin.describe_group(group).members
+    except BrokerRefused as error:
+        if not may_be_new or error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return
     if members:
         hosts = ", ".join(sorted({f"{member.client_id} on {member.host.lstrip('/')}" for member in members}))
         raise ClientError(f"group {group!r} has {len(members)} active members ({hosts}); stop them first")
@@ -193,14 +201,13 @@ def _refuse_while_active(admin: GroupAdmin, group: str) -> None:
 def _partitions(
     cluster: Cluster, group: str, committed: dict[TopicPartition, Offset], topics: list[str]
 ) -> list[TopicPartition]:
-    """Those of the topics that were named, or those that the group committed before."""
+    """All partitions of the topics that were named, or else of those in which the group committed something."""
     from zurau.client.errors import ClientError
 
-    if topics:
-        return [partition for topic in topics for partition in cluster.partitions_of(topic)]
-    if not committed:
+    if not topics and not committed:
         raise ClientError(f"group {group!r} has committed nothing yet; name the topic with --topic")
-    return list(committed)
+    chosen = topics or sorted({partition.topic for partition in committed})
+    return [partition for topic in chosen for partition in cluster.partitions_of(topic)]
 
 
 def _move_row(partition: TopicPartition, before: Offset | None, after: Offset) -> dict[str, Any]:

@@ -70,6 +70,22 @@ def test_a_reset_needs_one_destination(zurau, group):
     assert zurau("group", "reset", group, "--to-latest", "--to-earliest").returncode == 2
 
 
+def test_a_reset_takes_partitions_without_an_offset_along(zurau, group, topic):
+    zurau("topic", "add-partitions", topic, "3")
+    zurau("produce", topic, "--partition", "2", stdin="d\n")
+    shown = zurau("group", "reset", group, "--to-latest", "--yes", "--format", "json")
+    moves = {row["partition"]: (row["from"], row["to"]) for row in json.loads(shown.stdout)}
+    assert moves == {0: (3, 3), 1: (0, 0), 2: (None, 1)}
+    assert offsets(zurau, group)[2] == (1, 0)
+
+
+def test_a_group_that_does_not_exist_yet_is_placed_in_a_topic(zurau, group, topic, unique):
+    new = unique("group")
+    assert "there is no such group" in zurau("group", "reset", new, "--to-latest", "--yes").stderr
+    assert zurau("group", "reset", new, "--to-latest", "--topic", topic, "--yes").returncode == 0
+    assert offsets(zurau, new) == {0: (3, 0), 1: (0, 0)}
+
+
 def test_a_group_with_members_is_left_alone(zurau, broker, group, topic):
     command = [sys.executable, "-m", "zurau", "consume", topic, "--group", group, "-b", broker.bootstrap]
     member = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
