@@ -13,7 +13,7 @@ from zurau.cli.options import (
     Timeout,
     open_cluster,
 )
-from zurau.cli.output import show_json, show_rows
+from zurau.cli.output import counted, show_json, show_rows
 
 if TYPE_CHECKING:
     from zurau.client.metadata import Metadata
@@ -42,8 +42,12 @@ def cluster(
         named = {"cluster_id": known.cluster_id, "controller": known.controller_id}
         show_json(named | {"brokers": rows} | health)
         return
-    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in health.items())
-    show_rows(rows, BROKER_COLUMNS, form, title=f"cluster {known.cluster_id}: {counts}")
+    title = (
+        f"cluster {known.cluster_id}: {counted(health['topics'], 'topic')},"
+        f" {counted(health['partitions'], 'partition')}, {health['without_leader']} without leader,"
+        f" {health['under_replicated']} under replicated"
+    )
+    show_rows(rows, BROKER_COLUMNS, form, title=title)
 
 
 def _broker_rows(known: Metadata) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from zurau.cli.options import (
     confirm,
     open_cluster,
 )
-from zurau.cli.output import say, show_json, show_rows
+from zurau.cli.output import counted, say, show_json, show_rows
 
 if TYPE_CHECKING:
     from zurau.client.cluster import Cluster
@@ -61,7 +61,7 @@ def describe(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Show how far a group got in each partition, how much is left, and who reads it.
+    """Show how far a group got, what is left, and who reads.
 
     \b
     Examples:
@@ -82,7 +82,7 @@ def describe(
         head = {"group": group, "state": described.state, "assignor": described.assignor or None}
         show_json(head | {"coordinator": described.coordinator, "members": members, "partitions": rows})
         return
-    title = f"group {group}: {described.state}, {len(described.members)} members"
+    title = f"group {group}: {described.state}, {counted(len(described.members), 'member')}"
     show_rows(rows, OFFSET_COLUMNS, form, title=title)
 
 
@@ -138,7 +138,7 @@ def delete(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
 ) -> None:
-    """Forget a group and its offsets; its members have to be stopped.
+    """Forget a group and its offsets. Its members have to be stopped.
 
     \b
     Example:
@@ -195,7 +195,7 @@ def _refuse_while_active(admin: GroupAdmin, group: str, *, may_be_new: bool = Fa
         return
     if members:
         hosts = ", ".join(sorted({f"{member.client_id} on {member.host.lstrip('/')}" for member in members}))
-        raise ClientError(f"group {group!r} has {len(members)} active members ({hosts}); stop them first")
+        raise ClientError(f"group {group!r} has {counted(len(members), 'active member')} ({hosts}); stop them first")
 
 
 def _partitions(

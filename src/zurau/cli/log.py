@@ -11,6 +11,7 @@ import typer
 
 from zurau.cli.consume import RecordFormat
 from zurau.cli.options import SETTINGS
+from zurau.cli.output import counted
 
 if TYPE_CHECKING:
     from zurau.log.dump import Finding
@@ -38,9 +39,10 @@ def dump(
         RecordFormat.TEXT
     ),
 ) -> None:
-    """Print segments, batches and, if asked for, records and index entries. Exits with 1 when something is damaged.
+    """Print segments, batches, records and index entries.
 
-    Only reads, so the broker may be running. Understands Apache Kafka's directories too.
+    Exits with 1 when something is damaged. Only reads, so the broker may be running. Understands Apache Kafka's
+    directories too.
 
     \b
     Examples:
@@ -149,7 +151,7 @@ def _batch_text(position: int, header: BatchHeader) -> str:
     if header.producer_id >= 0:
         flags.append(f"producer {header.producer_id}/{header.producer_epoch} from {header.base_sequence}")
     return (
-        f"  {position}: offsets {header.base_offset} to {header.last_offset}, {header.record_count} records,"
+        f"  {position}: offsets {header.base_offset} to {header.last_offset}, {counted(header.record_count, 'record')},"
         f" {header.length} bytes, {', '.join([fields['compression'], *flags])},"
         f" epoch {header.leader_epoch}, {format_time(header.max_timestamp) or '-'}"
     )

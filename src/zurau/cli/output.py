@@ -37,6 +37,11 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"

@@ -205,7 +205,7 @@ class Written:
 
     def show(self, form: Format) -> None:
         """For people one line on stderr, if they are there; for programs what they asked for."""
-        from zurau.cli.output import say, show_json, show_rows
+        from zurau.cli.output import counted, say, show_json, show_rows
 
         rows = [row for _, row in sorted(self._partitions.items())]
         count = sum(row["records"] for row in rows)
@@ -214,4 +214,4 @@ class Written:
         elif form is Format.CSV:
             show_rows(rows, ("partition", "records", "first_offset", "last_offset"), form)
         elif sys.stderr.isatty():
-            say(f"wrote {count} {'record' if count == 1 else 'records'} to {self._topic}")
+            say(f"wrote {counted(count, 'record')} to {self._topic}")

@@ -100,7 +100,7 @@ def describe(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Show a topic's partitions, what they hold, and the settings that are the topic's own.
+    """Show a topic's partitions and its own settings.
 
     \b
     Examples:
@@ -163,7 +163,7 @@ def config(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Show a topic's settings, or change some and show them then.
+    """Show a topic's settings, or change some.
 
     \b
     Examples:

@@ -59,7 +59,7 @@ class BrokerRefused(ClientError):
     """The broker understood, and answered with an error code."""
 
     def __init__(self, code: ErrorCode, what: str, detail: str | None = None) -> None:
-        advice = _ADVICE.get(code)
+        advice = None if detail and code in _BROKER_ADVISES else _ADVICE.get(code)
         reason = (detail or code.message).strip().rstrip(".")
         super().__init__(f"{what}: {reason} [{code.name}]" + (f"; {advice}" if advice else ""))
         self.code = code
@@ -106,7 +106,7 @@ _ADVICE = {
     ErrorCode.MESSAGE_TOO_LARGE: "send smaller batches, or raise `max.message.bytes` with `zurau topic config`",
     ErrorCode.RECORD_LIST_TOO_LARGE: "send smaller batches, or raise `max.message.bytes` with `zurau topic config`",
     ErrorCode.NOT_ENOUGH_REPLICAS: "too few replicas are in sync; see `zurau topic describe`, or use --acks 1",
-    ErrorCode.OFFSET_OUT_OF_RANGE: "the log does not hold that offset; see `zurau topic describe` for what it holds",
+    ErrorCode.OFFSET_OUT_OF_RANGE: "see `zurau topic describe` for what it holds",
     ErrorCode.NON_EMPTY_GROUP: "stop its members first; see `zurau group describe`",
     ErrorCode.GROUP_ID_NOT_FOUND: "see `zurau group list`",
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has members; stop them first, see `zurau group describe`",
@@ -116,3 +116,5 @@ _ADVICE = {
     ErrorCode.INVALID_RECORD: "a compacted topic takes only records with a key",
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "choose another --compression",
 }
+#: Where a broker says more than the code, it says this too.
+_BROKER_ADVISES = {ErrorCode.INVALID_TOPIC_EXCEPTION}

@@ -94,7 +94,7 @@ def test_a_group_with_members_is_left_alone(zurau, broker, group, topic):
     assert member.stdout.readline() == "d\n"
     refused = zurau("group", "reset", group, "--to-earliest", "--yes")
     assert refused.returncode == 1
-    assert "active members (zurau-cli on 127.0.0.1); stop them first" in refused.stderr
+    assert "has 1 active member (zurau-cli on 127.0.0.1); stop them first" in refused.stderr
     assert "stop them first" in zurau("group", "delete", group, "--yes").stderr
     member.send_signal(signal.SIGINT)
     member.communicate(timeout=30)

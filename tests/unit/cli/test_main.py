@@ -84,3 +84,11 @@ def test_a_plain_table_needs_no_rich(broker):
         f"app(['cluster', '-b', '{broker.bootstrap}'], standalone_mode=False); sys.exit('rich' in sys.modules)"
     )
     assert python(program).returncode == 0
+
+
+@pytest.mark.parametrize("command", [(), ("topic",), ("group",), ("log",)], ids=" ".join)
+def test_no_line_of_the_overview_is_cut_off(zurau, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = zurau(*command, "--help").stdout.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from zurau.cli.options import Format
-from zurau.cli.output import show_rows
+from zurau.cli.output import counted, show_rows
 
 ROWS = [{"topic": "orders", "in_sync": [1, 2], "lag": None}, {"topic": "a,b", "in_sync": [], "lag": 3}]
 COLUMNS = ("topic", "in_sync", "lag")
@@ -37,3 +37,7 @@ def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch):
     drawn = capsys.readouterr().out
     assert "orders" in drawn
     assert "─" in drawn
+
+
+def test_one_is_not_many():
+    assert [counted(number, "record") for number in (0, 1, 2)] == ["0 records", "1 record", "2 records"]

@@ -72,3 +72,17 @@ def test_the_cluster_is_described(zurau, broker, topic):
     assert [row["port"] for row in described["brokers"]] == [broker.port]
     assert described["without_leader"] == 0
     assert zurau("cluster").stdout.startswith(f"cluster {described['cluster_id']}: ")
+
+
+def test_a_bad_name_is_explained_once(zurau):
+    refused = zurau("topic", "create", "a b")
+    assert refused.returncode == 1
+    assert refused.stderr.count("letters, digits") == 1
+
+
+def test_an_offset_outside_of_the_log_is_explained_once(zurau, topic):
+    failed = zurau("consume", topic, "--partition", "0", "--from-offset", "99")
+    assert failed.stderr == (
+        f"zurau: reading {topic}-0 from offset 99: The log does not hold this offset [OFFSET_OUT_OF_RANGE];"
+        " see `zurau topic describe` for what it holds\n"
+    )
