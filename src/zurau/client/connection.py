@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from zurau import __version__
-from zurau.client.errors import BrokerTooOld, ClientError, ConnectionLost, TimedOut, check
+from zurau.client.errors import BrokerTooOld, ConnectionLost, TimedOut, check
 from zurau.errors import ProtocolViolation
 from zurau.settings import INT32_MAX
 from zurau.wire.kafka.apis import APIS
@@ -75,9 +75,7 @@ class Connection:
         try:
             self.send(message)
             return self.receive(timeout_s)
-        except ClientError:
-            raise
-        except BaseException:
+        except (KeyboardInterrupt, SystemExit):
             # A signal came in between. The answer is still to come, and would be taken for that of the next request.
             self.close()
             raise

@@ -109,7 +109,7 @@ class GroupConsumer:
         before = self._consumer.positions
         try:
             return self._consumer.poll(timeout_s)
-        except BaseException:
+        except (ClientError, KeyboardInterrupt, SystemExit):
             # What was on its way to the caller did not get there, and is not done.
             self._consumer.assign(before)
             raise
