@@ -38,10 +38,15 @@ def test_reasons_for_catching_everything_are_still_needed(source_files):
     assert set(CATCHES_EVERYTHING) <= greedy, "remove the reasons that nothing needs any more"
 
 
+#: A simulation exists to find assertions that fail, and to say how it found them.
+FINDS_ASSERTIONS = {"src/zurau/simulation/cluster/cluster.py"}
+
+
 def test_no_assertion_is_ever_caught(source_files):
     caught = [
         f"{file.name}:{node.lineno}"
         for file in source_files
+        if file.name not in FINDS_ASSERTIONS
         for node in ast.walk(file.tree)
         if isinstance(node, ast.ExceptHandler) and node.type and "AssertionError" in ast.unparse(node.type)
     ]

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from zurau import __version__
-from zurau.cli import cluster, consume, group, log, produce, topic
+from zurau.cli import cluster, consume, group, log, produce, simulate, topic
 from zurau.cli.endings import closed_pipe_is_no_error
 from zurau.cli.options import SETTINGS
 
@@ -32,8 +32,8 @@ app = typer.Typer(
       echo 'hello' | zurau produce orders
       zurau consume orders --from-beginning
 
-    All commands but `serve` and `log` work with Apache Kafka too. Say which cluster with --bootstrap HOST:PORT or
-    ZURAU_BOOTSTRAP.
+    All commands but `serve`, `log` and `simulate` work with Apache Kafka too. Say which cluster with --bootstrap
+    HOST:PORT or ZURAU_BOOTSTRAP.
     """,
     no_args_is_help=True,
     **SETTINGS,
@@ -72,6 +72,7 @@ app.command(name="consume")(consume.consume)
 app.add_typer(group.app, name="group")
 app.command(name="cluster")(cluster.cluster)
 app.add_typer(log.app, name="log")
+app.command(name="simulate")(simulate.simulate)
 
 
 @app.command()

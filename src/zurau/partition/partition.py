@@ -20,7 +20,7 @@ from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
 from zurau.ports import Clock, Flusher, Timer
 from zurau.records.batch import BatchHeader, stamp
-from zurau.replica.replica import Replica
+from zurau.replica.lone import LoneReplica
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -61,7 +61,9 @@ class Partition:
         self.log = log
         self.broker_id = broker_id
         self.producers = producers
-        self.replica = Replica(broker_id, replicas, last_epoch=log.epochs.last_epoch, log_start_offset=log.start_offset)
+        self.replica = LoneReplica(
+            broker_id, replicas, last_epoch=log.epochs.last_epoch, log_start_offset=log.start_offset
+        )
         self._clock = clock
         self._flusher = flusher
         self._flushing = False

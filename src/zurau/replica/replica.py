@@ -1,40 +1,212 @@
-"""One replica's view of its partition: the epoch it leads in and the high watermark.
+"""One replica of a partition: told what happened, it says what follows.
 
-A core: it is told what happened and says what follows. It starts as the leader of the next epoch when it is the only
-voter; elections among several voters build on the same two facts, the epoch and how far each voter has stored.
+    effects = replica.step(event, now_ms)
+
+A core: the same events at the same times, with the same chance, give the same effects. Carry the effects out in their
+order (effects.py says what has to be durable when), and come back with `TimePassed` when `deadline_ms` has come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from zurau.ids import BrokerId, Epoch, Offset
-from zurau.replica.quorum import committed_offset
+from zurau.ports import Randomness
+from zurau.replica.candidate import Candidate, Prospective
+from zurau.replica.effects import Announce, Effect, Refuse
+from zurau.replica.events import (
+    Event,
+    Flushed,
+    LogStartMoved,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+    TransferAsked,
+    VoterChangeAsked,
+)
+from zurau.replica.follower import Follower
+from zurau.replica.identity import ReplicaId
+from zurau.replica.leader import Leader
+from zurau.replica.log_view import LogView
+from zurau.replica.membership import Membership, Voters
+from zurau.replica.messages import Fetch, Message, Vote, VoteAnswer, leader_named_by
+from zurau.replica.roles import TRANSITIONS, Cause, Role
+from zurau.replica.settings import ReplicaSettings
+from zurau.replica.state import ReplicaState
+from zurau.replica.voting import answer_vote
+
+AnyRole = Follower | Prospective | Candidate | Leader
+ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
+    Role.FOLLOWER: Follower,
+    Role.PROSPECTIVE: Prospective,
+    Role.CANDIDATE: Candidate,
+    Role.LEADER: Leader,
+}
+_FETCH_ID_BOUND = 1 << 48
 
 
 class Replica:
-    """Tracks how far each voter has stored the log, and so how far the log is committed."""
-
-    __slots__ = ("_stored", "broker_id", "high_watermark", "leader_epoch")
+    """Starts as a follower without a leader, whatever it was before: a leader that restarts has lost its reign."""
 
     def __init__(
-        self, broker_id: BrokerId, voters: Sequence[BrokerId], *, last_epoch: Epoch, log_start_offset: Offset
+        self,
+        replica_id: ReplicaId,
+        *,
+        brokers: tuple[BrokerId, ...],
+        log: LogView,
+        membership: Membership,
+        epoch: Epoch,
+        voted_for: ReplicaId | None,
+        high_watermark: Offset,
+        settings: ReplicaSettings,
+        randomness: Randomness,
     ) -> None:
-        assert list(voters) == [broker_id], "a partition of several replicas needs an election first"
-        self.broker_id = broker_id
-        #: Larger than any epoch in the log, so that what this leader writes can be told from what came before.
-        self.leader_epoch = last_epoch + 1
-        #: Invariant: it only grows, and never passes what a majority of voters has stored.
-        self.high_watermark = log_start_offset
-        self._stored = dict.fromkeys(voters, log_start_offset)
+        self._state = ReplicaState(
+            replica_id, brokers, log, membership, settings, randomness, max(epoch, log.epochs.last), voted_for,
+            high_watermark=high_watermark, last_fetch_id=randomness.below(_FETCH_ID_BOUND),
+        )  # fmt: skip
+        self._role: AnyRole | None = None
 
-    def stored(self, voter: BrokerId, offset: Offset) -> bool:
-        """A voter has stored everything below `offset`. True when that moved the high watermark."""
-        if offset <= self._stored[voter]:
-            return False
-        self._stored[voter] = offset
-        committed = committed_offset(self._stored.values())
-        if committed <= self.high_watermark:
-            return False
-        self.high_watermark = committed
-        return True
+    # What may be asked of it
+
+    @property
+    def id(self) -> ReplicaId:
+        return self._state.id
+
+    @property
+    def role(self) -> Role:
+        return self._role.role if self._role is not None else Role.FOLLOWER
+
+    @property
+    def epoch(self) -> Epoch:
+        return self._state.epoch
+
+    @property
+    def leader(self) -> ReplicaId | None:
+        return self._state.leader
+
+    @property
+    def voters(self) -> Voters:
+        return self._state.voters
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self._state.high_watermark
+
+    @property
+    def log(self) -> LogView:
+        return self._state.log
+
+    @property
+    def is_established(self) -> bool:
+        """It leads, and knows the true high watermark: before that, an end offset told to a client might go back."""
+        return isinstance(self._role, Leader) and self._role.is_established
+
+    @property
+    def deadline_ms(self) -> int:
+        return self._role.deadline_ms if self._role is not None else 0
+
+    # What it is told
+
+    def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
+        state = self._state
+        state.now_ms = max(now_ms, state.now_ms)
+        state.effects = []
+        if self._role is None:
+            self._move(self._enter(Role.FOLLOWER))
+        # Time first: one that was stopped for a while must not act on a reign that is over.
+        self._move(self._current.time_passed())
+        if not isinstance(event, TimePassed):
+            self._move(self._handle(event))
+        return tuple(state.effects)
+
+    @property
+    def _current(self) -> AnyRole:
+        assert self._role is not None
+        return self._role
+
+    def _handle(self, event: Event) -> Cause | None:
+        state, role = self._state, self._current
+        match event:
+            case Received(message):
+                return self._receive(message)
+            case Flushed(number):
+                state.log.flush_done(number)
+                state.flush()
+                return role.flushed()
+            case LogStartMoved(offset):
+                assert offset <= state.high_watermark, "what is not committed may still be needed"
+                state.log.cut_start(offset)
+                state.membership.cut_start(offset)
+            case SnapshotStored(point):
+                return role.snapshot_stored(point) if isinstance(role, Follower) else None
+            case _ if isinstance(role, Leader):
+                return self._lead(role, event)
+            case ShutdownAsked():
+                pass
+            case _:
+                state.effects.append(Refuse("this replica does not lead"))
+        return None
+
+    @staticmethod
+    def _lead(role: Leader, event: Event) -> Cause | None:
+        match event:
+            case RecordsOffered():
+                role.offered(event)
+            case VoterChangeAsked():
+                return role.change_voters(event)
+            case TransferAsked():
+                return role.transfer(event)
+            case ShutdownAsked():
+                return role.resign()
+        return None
+
+    def _receive(self, message: Message) -> Cause | None:
+        state = self._state
+        is_pre_vote = isinstance(message, Vote) and message.is_pre
+        if message.epoch > state.epoch and not is_pre_vote:
+            state.save_vote(message.epoch, None)
+            self._move(Cause.HIGHER_EPOCH)
+        if isinstance(message, Vote):
+            self._answer_vote(message)
+            return None
+        if isinstance(message, Fetch) and not isinstance(self._role, Leader):
+            state.refuse_fetch(message.sender.broker, message.fetch_id)
+            return None
+        if message.epoch < state.epoch and not _may_be_older(message):
+            return None
+        leader = leader_named_by(message)
+        if leader is not None and state.leader is None and message.epoch == state.epoch and leader != state.id:
+            state.leader = leader
+            self._move(Cause.LEADER_FOUND)
+        return self._current.receive(message)
+
+    def _answer_vote(self, vote: Vote) -> None:
+        role = self._current
+        hears_leader = role.role is Role.LEADER or (
+            isinstance(role, Follower) and role.has_fetched and self._state.leader is not None
+        )
+        if answer_vote(self._state, vote, hears_leader=hears_leader) and isinstance(role, Follower):
+            role.vote_granted()
+
+    # Roles
+
+    def _move(self, cause: Cause | None) -> None:
+        while cause is not None:
+            cause = self._enter(TRANSITIONS[self.role, cause])
+
+    def _enter(self, role: Role) -> Cause | None:
+        state = self._state
+        if self.role is Role.LEADER and state.leader == state.id:
+            state.leader = None
+        self._role = ROLES[role](state)
+        cause = self._role.enter()
+        state.effects.append(Announce(role, state.epoch, state.leader))
+        return cause
+
+
+def _may_be_older(message: Message) -> bool:
+    """A fetch is answered with the epoch that is; a voter may say what it would do without having come so far."""
+    return isinstance(message, Fetch) or (isinstance(message, VoteAnswer) and message.is_pre)

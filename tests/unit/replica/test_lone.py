@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.ids import BrokerId
+from zurau.replica.lone import LoneReplica
 from zurau.replica.quorum import committed_offset, majority
-from zurau.replica.replica import Replica
 
 
 @pytest.mark.parametrize(("voters", "needed"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
@@ -22,8 +22,8 @@ def test_committed_is_what_a_majority_has_stored(stored: list[int], committed: i
     assert committed_offset(stored) == committed
 
 
-def single(last_epoch: int = -1, log_start_offset: int = 0) -> Replica:
-    return Replica(BrokerId(1), [BrokerId(1)], last_epoch=last_epoch, log_start_offset=log_start_offset)
+def single(last_epoch: int = -1, log_start_offset: int = 0) -> LoneReplica:
+    return LoneReplica(BrokerId(1), [BrokerId(1)], last_epoch=last_epoch, log_start_offset=log_start_offset)
 
 
 def test_a_single_voter_leads_in_the_epoch_after_its_last():

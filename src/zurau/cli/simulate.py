@@ -1,0 +1,113 @@
+"""`zurau simulate`: clusters of replicas that have a bad day, from seeds."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zurau.cli.progress import progress
+
+if TYPE_CHECKING:
+    from zurau.simulation.cluster.search import Outcome
+
+_SHOWN_LINES = 80
+
+
+class SimulationMode(StrEnum):
+    QUORUM = "quorum"
+    ISR = "isr"
+
+
+def simulate(
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many histories.")] = 100,
+    first_seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the first one.")] = 0,
+    mode: Annotated[SimulationMode, typer.Option(help="How the replicas agree.")] = SimulationMode.QUORUM,
+    faults: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Only these of the first seed's faults: 1,4,7 or none.")
+    ] = None,
+    transcript: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what happens with the first seed here; - for stdout.")
+    ] = None,
+) -> None:
+    """Run clusters of replicas through loss, crashes, cuts and wiped disks, and check them after every event.
+
+    The same seed gives the same history. Exits with 1 when an invariant is broken, and says how to see it again.
+
+    \b
+    Examples:
+      zurau simulate --seeds 1000
+      zurau simulate --mode isr --seeds 1000 --first-seed 5000
+      zurau simulate --first-seed 17 --seeds 1 --transcript -
+    """
+    if transcript is not None or faults is not None:
+        raise typer.Exit(_tell(mode, first_seed, faults, transcript))
+    failed = _search(mode, first_seed, seeds)
+    if failed is not None:
+        _show(mode, failed)
+        raise typer.Exit(1)
+
+
+def _search(mode: SimulationMode, first_seed: int, seeds: int) -> Outcome | None:
+    """The first seed that fails; says how much was seen until then."""
+    from zurau.simulation.cluster.search import run_seeds
+
+    began_s, held = time.perf_counter(), []
+    failed = None
+    with progress(f"simulating {mode}", seeds) as advance:
+        for outcome in run_seeds(mode.value, first_seed, seeds):
+            if outcome.violation is not None:
+                failed = outcome
+                break
+            held.append(outcome)
+            advance(1)
+    seconds = time.perf_counter() - began_s
+    events = sum(each.event_count for each in held)
+    acknowledged = sum(each.acknowledged for each in held)
+    typer.echo(
+        f"{len(held)} seeds held in {mode} mode: {events:,} events, {acknowledged:,} records "
+        f"acknowledged; {len(held) / seconds * 60:.0f} seeds a minute, {events / seconds:,.0f} events/s, "
+        f"{sum(each.virtual_ms for each in held) / 1000 / seconds:.0f} times real time"
+    )
+    return failed
+
+
+def _show(mode: SimulationMode, failed: Outcome) -> None:
+    """What is left of a failure when everything that it does not need is taken away."""
+    from zurau.simulation.cluster.search import report
+
+    assert failed.violation is not None
+    typer.echo(f"\nseed {failed.seed} breaks {failed.violation}\nlooking for the faults that it needs ...")
+    found = report(mode.value, failed.seed, failed.violation.invariant)
+    typer.echo(f"\n{found.violation}\n\nfaults:")
+    for fault in found.faults:
+        typer.echo(f"  {fault}")
+    typer.echo(f"\nthe last of {len(found.transcript)} lines:")
+    typer.echo("\n".join(found.transcript[-_SHOWN_LINES:]))
+    typer.echo(f"\nsee it again: {found.command}")
+
+
+def _tell(mode: SimulationMode, seed: int, faults: str | None, path: Path | None) -> int:
+    """One seed in words, with all its faults or some. Returns the exit code."""
+    from zurau.simulation.cluster.search import faults_of, run_seed
+    from zurau.simulation.cluster.transcript import Transcript
+
+    drawn = faults_of(mode.value, seed)
+    try:
+        numbers = range(len(drawn)) if faults is None else [int(each) for each in faults.split(",") if each != "none"]
+        given = [drawn[number] for number in numbers]
+    except (ValueError, IndexError):
+        raise typer.BadParameter(f"seed {seed} has faults 0 to {len(drawn) - 1}", param_hint="--faults") from None
+    words = Transcript()
+    outcome = run_seed(mode.value, seed, given, words)
+    if path is not None:
+        text = "\n".join(words.lines) + "\n"
+        if str(path) == "-":
+            typer.echo(text, nl=False)
+        else:
+            path.write_text(text, encoding="utf-8")
+    typer.echo(f"seed {seed}: {outcome.violation or 'nothing broken'}", err=True)
+    return 0 if outcome.violation is None else 1

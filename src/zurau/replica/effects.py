@@ -1,0 +1,116 @@
+"""What a replica wants done, in the order in which it says it.
+
+The order is the contract. `SaveVote` is durable before the next effect is begun: no vote is sent that a crash could
+take back. `Append` and `CutEnd` reach the disk in their order, but need not be durable until `Flushed` says so, and
+whatever rests on durability is said only in answer to that: a follower's next fetch, a leader's count of itself. After
+a crash a log is some beginning of the sequence of its appends and cuts, with everything that was flushed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zurau.ids import BrokerId, Epoch, Offset
+from zurau.replica.identity import ReplicaId
+from zurau.replica.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.position import Item, Position
+from zurau.replica.roles import Role
+
+
+@dataclass(frozen=True, slots=True)
+class SaveVote:
+    """Durable before anything that follows."""
+
+    epoch: Epoch
+    voted_for: ReplicaId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CutEnd:
+    """Drop marks of epochs later than the point's, and everything from its offset on."""
+
+    point: Position
+
+
+@dataclass(frozen=True, slots=True)
+class StartFlush:
+    """In the background; then say `Flushed(number)`. A flush that fails is the end of this replica."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    to: BrokerId
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAndSend:
+    """Send `message` with batches read from `from_offset`, whole ones, as many as are fitting, below `upto_offset`.
+
+    If the read takes a while, ask afterwards whether this replica still leads in the message's epoch.
+    """
+
+    to: BrokerId
+    message: Fetched
+    from_offset: Offset
+    upto_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSnapshot:
+    """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`."""
+
+    leader: ReplicaId
+    point: SnapshotPoint
+
+
+@dataclass(frozen=True, slots=True)
+class RestartLog:
+    """Replace the log by an empty one that begins here; durable before anything that follows."""
+
+    point: SnapshotPoint
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The high watermark is here now: whoever waits for an offset below it is done."""
+
+    high_watermark: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """What was asked in this step is not done."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """The replica's role has changed. Whoever waits for a leader that is none any more has no answer to expect."""
+
+    role: Role
+    epoch: Epoch
+    leader: ReplicaId | None
+
+
+Effect = (
+    SaveVote
+    | Append
+    | CutEnd
+    | StartFlush
+    | Send
+    | ReadAndSend
+    | FetchSnapshot
+    | RestartLog
+    | Release
+    | Refuse
+    | Announce
+)

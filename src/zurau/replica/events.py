@@ -1,0 +1,81 @@
+"""What a replica is told. All in the past tense: nothing here can be refused, only answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zurau.ids import Offset
+from zurau.replica.identity import ReplicaId
+from zurau.replica.messages import Message, SnapshotPoint
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The deadline that the replica named has come. Coming early or late does no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """Everything that was appended before `StartFlush(number)` survives a power failure."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsOffered:
+    """A producer wants `count` records written. They are appended or refused in the same step."""
+
+    data: bytes
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoterChangeAsked:
+    """One voter more, or one less."""
+
+    add: ReplicaId | None = None
+    remove: ReplicaId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransferAsked:
+    """Another voter shall lead."""
+
+    to: ReplicaId
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownAsked:
+    """This broker is about to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogStartMoved:
+    """Retention has removed what was below `offset`. Never above the high watermark."""
+
+    offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStored:
+    """The snapshot that `FetchSnapshot` asked for is on disk, flushed."""
+
+    point: SnapshotPoint
+
+
+Event = (
+    Received
+    | TimePassed
+    | Flushed
+    | RecordsOffered
+    | VoterChangeAsked
+    | TransferAsked
+    | ShutdownAsked
+    | LogStartMoved
+    | SnapshotStored
+)

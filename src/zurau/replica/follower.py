@@ -1,0 +1,130 @@
+"""A follower fetches, one question at a time, and asks the next one when it has stored the last answer.
+
+So a question is also an acknowledgement: everything before its position is as durable here as the topic asks. Without a
+leader it asks anybody, to hear who leads. A learner is a follower that does not vote: it never stands for election.
+"""
+
+from __future__ import annotations
+
+from zurau.replica.effects import FetchSnapshot, RestartLog
+from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, SnapshotPoint
+from zurau.replica.roles import Cause, Role
+from zurau.replica.state import ReplicaState
+
+
+class Follower:
+    role = Role.FOLLOWER
+
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        #: When to stop waiting for the leader.
+        self._patience_ends_ms = state.upto_twice(state.settings.fetch_timeout_ms)
+        self._fetch_id: int | None = None
+        self._ask_again_ms = 0
+        #: Only a leader that has answered is a reason to refuse somebody else a pre-vote. Refusing for one that was
+        #: merely heard of could keep a partition without a leader: two that know of each other, neither alive.
+        self.has_fetched = False
+
+    def enter(self) -> Cause | None:
+        if self._state.voters == (self._state.id,):
+            return Cause.LEADER_SILENT  # nobody else could lead
+        self._ask()
+        return None
+
+    @property
+    def deadline_ms(self) -> int:
+        return min(self._patience_ends_ms, self._ask_again_ms)
+
+    def time_passed(self) -> Cause | None:
+        state = self._state
+        if state.now_ms >= self._patience_ends_ms:
+            if state.is_voter:
+                return Cause.LEADER_SILENT
+            state.leader = None
+            self._hear_again()
+        if state.now_ms >= self._ask_again_ms:
+            self._ask()
+        return None
+
+    def flushed(self) -> Cause | None:
+        if self._fetch_id is None:
+            self._ask()
+        return None
+
+    def vote_granted(self) -> None:
+        """Give the one it voted for the time to win."""
+        self._hear_again()
+
+    def receive(self, message: Message) -> Cause | None:
+        match message:
+            case Fetched() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
+                self._fetched(message)
+            case FetchRefused() if message.fetch_id == self._fetch_id:
+                self._state.leader = None
+            case BeginEpoch() if self._fetch_id is None:
+                self._ask()
+            case EndEpoch() if message.sender == self._state.leader:
+                return self._leader_resigned(message)
+        return None
+
+    def snapshot_stored(self, point: SnapshotPoint) -> Cause | None:
+        state = self._state
+        if point.mark.start_offset > state.high_watermark:
+            state.effects.append(RestartLog(point))
+            state.log.restart(point.mark)
+            state.membership.restart(point.voters)
+            state.raise_high_watermark(point.mark.start_offset)
+        self._ask()
+        return None
+
+    # Asking
+
+    def _ask(self) -> None:
+        state = self._state
+        self._ask_again_ms = state.now_ms + state.settings.retry_ms
+        self._fetch_id = None
+        if state.stored != state.log.position:
+            state.flush()
+            return  # asking would promise what a crash could take back
+        to = state.leader.broker if state.leader is not None else state.someone()
+        if to is None:
+            return
+        state.last_fetch_id += 1
+        self._fetch_id = state.last_fetch_id
+        state.send(to, Fetch(state.id, state.epoch, self._fetch_id, state.stored, state.high_watermark))
+        if state.leader is not None:
+            self._ask_again_ms += state.settings.fetch_wait_ms
+
+    def _fetched(self, answer: Fetched) -> None:
+        state = self._state
+        self._fetch_id = None
+        self.has_fetched = True
+        self._hear_again()
+        if answer.snapshot is not None:
+            state.effects.append(FetchSnapshot(answer.sender, answer.snapshot))
+            self._ask_again_ms = self._patience_ends_ms
+            return
+        if answer.diverging is not None:
+            # Its high watermark says nothing about a log that is about to be cut.
+            state.cut_end(answer.diverging)
+        else:
+            state.appended(state.log.merge(answer.marks, answer.batches))
+            state.raise_high_watermark(min(answer.high_watermark, state.log.end_offset))
+        self._ask()
+
+    # Patience
+
+    def _hear_again(self) -> None:
+        self._patience_ends_ms = self._state.upto_twice(self._state.settings.fetch_timeout_ms)
+
+    def _leader_resigned(self, message: EndEpoch) -> Cause | None:
+        state = self._state
+        state.leader = None
+        self.has_fetched = False
+        if not state.is_voter or state.id not in message.successors:
+            return None
+        rank = message.successors.index(state.id)
+        if rank == 0:
+            return Cause.NAMED_SUCCESSOR
+        self._patience_ends_ms = state.now_ms + rank * state.settings.stagger_ms
+        return None

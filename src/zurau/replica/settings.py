@@ -1,0 +1,31 @@
+"""How long replicas wait for each other. Not settings of a user yet: they get Kafka's names when brokers use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSettings:
+    #: A follower that had no answer from its leader for so long asks to be voted for; up to twice as long, by chance.
+    fetch_timeout_ms: int = 1000
+    #: A round of votes takes no longer; up to twice as long, by chance, so that rounds do not collide for ever.
+    election_timeout_ms: int = 500
+    #: A question without an answer is asked again.
+    retry_ms: int = 250
+    #: A leader without news answers a fetch after so long: this is its sign of life.
+    fetch_wait_ms: int = 200
+    #: The followers that a resigning leader names stand for election one after the other, so far apart.
+    stagger_ms: int = 150
+    #: An in-sync replica that was not caught up for so long is reported.
+    lag_max_ms: int = 2000
+    #: Fewer in-sync replicas than this, and nothing new is accepted.
+    in_sync_min: int = 1
+    #: Whether a replica counts for what it has flushed, or for what it has written.
+    waits_for_flush: bool = True
+
+    @property
+    def check_quorum_ms(self) -> int:
+        """A leader that saw no majority move on for so long resigns. Longer than a follower takes to look for another
+        leader, so that an election is not begun twice."""
+        return self.fetch_timeout_ms * 3 // 2

@@ -1,0 +1,112 @@
+"""What a replica keeps through all its roles, and the effects that it is about to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from zurau.ids import BrokerId, Epoch, Offset
+from zurau.ports import Randomness
+from zurau.replica.effects import Append, CutEnd, Effect, Release, SaveVote, Send, StartFlush
+from zurau.replica.identity import ReplicaId
+from zurau.replica.log_view import LogView
+from zurau.replica.membership import Membership, Voters
+from zurau.replica.messages import FetchRefused, Message
+from zurau.replica.position import Item, Position
+from zurau.replica.settings import ReplicaSettings
+
+
+@dataclass(slots=True)
+class ReplicaState:
+    id: ReplicaId
+    #: Other brokers that may hold the partition: whom to ask who leads.
+    brokers: tuple[BrokerId, ...]
+    log: LogView
+    membership: Membership
+    settings: ReplicaSettings
+    randomness: Randomness
+    #: Durable, both: they change only together with a `SaveVote`. Invariant: the epoch only grows, and within an epoch
+    #: the vote is given once.
+    epoch: Epoch = 0
+    voted_for: ReplicaId | None = None
+    #: Who leads in this epoch, if known.
+    leader: ReplicaId | None = None
+    #: Invariant: only grows, and is never behind the log's end.
+    high_watermark: Offset = 0
+    now_ms: int = 0
+    effects: list[Effect] = field(default_factory=list)
+    #: Chance decides where the numbers begin, so that an answer from before a restart fits no question after it.
+    last_fetch_id: int = 0
+
+    @property
+    def voters(self) -> Voters:
+        return self.membership.voters
+
+    @property
+    def is_voter(self) -> bool:
+        return self.id in self.membership.voters
+
+    @property
+    def other_voters(self) -> Voters:
+        return tuple(voter for voter in self.membership.voters if voter != self.id)
+
+    @property
+    def stored(self) -> Position:
+        """How much of its log this replica may be counted for."""
+        return self.log.flushed if self.settings.waits_for_flush else self.log.position
+
+    def upto_twice(self, duration_ms: int) -> int:
+        """A moment between one and two durations from now."""
+        return self.now_ms + duration_ms + self.randomness.below(duration_ms)
+
+    def someone(self) -> BrokerId | None:
+        """Some other broker that may know who leads."""
+        known = sorted({*self.brokers, *(voter.broker for voter in self.voters)} - {self.id.broker})
+        return known[self.randomness.below(len(known))] if known else None
+
+    # Effects that go with a change of state
+
+    def send(self, to: BrokerId, message: Message) -> None:
+        self.effects.append(Send(to, message))
+
+    def refuse_fetch(self, to: BrokerId, fetch_id: int) -> None:
+        self.send(to, FetchRefused(self.id, self.epoch, fetch_id, self.leader))
+
+    def save_vote(self, epoch: Epoch, voted_for: ReplicaId | None) -> None:
+        assert epoch >= self.epoch, f"epoch {epoch} after {self.epoch}"
+        if epoch > self.epoch:
+            self.leader = None
+        self.epoch = epoch
+        self.voted_for = voted_for
+        self.effects.append(SaveVote(epoch, voted_for))
+
+    def append(self, *items: Item) -> None:
+        for item in items:
+            self.log.append(item)
+        self.appended(items)
+
+    def appended(self, items: tuple[Item, ...]) -> None:
+        """The log view has these already."""
+        if items:
+            self.membership.appended(items)
+            self.effects.append(Append(items))
+            self.flush()
+
+    def flush(self) -> None:
+        number = self.log.begin_flush()
+        if number is not None:
+            self.effects.append(StartFlush(number))
+
+    def cut_end(self, diverging: Position) -> None:
+        point = self.log.point_of(diverging)
+        assert point.offset >= self.high_watermark, f"cutting at {point} below the high watermark {self.high_watermark}"
+        self.log.cut_end(point)
+        self.membership.cut_end(point.offset)
+        self.effects.append(CutEnd(point))
+
+    def raise_high_watermark(self, offset: Offset) -> bool:
+        if offset <= self.high_watermark:
+            return False
+        assert offset <= self.log.end_offset, f"high watermark {offset} behind the end {self.log.end_offset}"
+        self.high_watermark = offset
+        self.effects.append(Release(offset))
+        return True

@@ -1,0 +1,265 @@
+"""Invariants with names. Each watches some kinds of effects and looks at the disks, not at what a replica believes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from zurau.ids import Epoch, Offset
+from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, RestartLog, SaveVote
+from zurau.replica.identity import ReplicaId
+from zurau.replica.position import Batch, EpochMark
+from zurau.replica.quorum import majority
+from zurau.replica.roles import Role
+
+if TYPE_CHECKING:
+    from zurau.simulation.cluster.cluster import Cluster
+    from zurau.simulation.cluster.host import Host
+
+
+class Violation(Exception):
+    """An invariant does not hold. The arguments: which one, and what was seen."""
+
+    def __init__(self, invariant: str, seen: str) -> None:
+        super().__init__(f"{invariant}: {seen}")
+        self.invariant = invariant
+
+
+@dataclass(slots=True)
+class Truth:
+    """What has been committed, once and for all, as checksums of the log up to each offset."""
+
+    end: Offset = 0
+    sums: dict[Offset, int] = field(default_factory=dict)
+    #: Values that clients were told are committed, and the offset behind each.
+    acknowledged: dict[bytes, Offset] = field(default_factory=dict)
+
+
+class Checker:
+    watches: tuple[type[Effect], ...] = ()
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.truth = cluster.truth
+
+    def see(self, host: Host, effect: Effect) -> None:
+        raise NotImplementedError
+
+    def require(self, holds: bool, seen: Callable[[], str]) -> None:
+        if not holds:
+            raise Violation(type(self).__name__, seen())
+
+
+class OneLeaderPerEpoch(Checker):
+    """Nobody leads in an epoch in which somebody else led; nor the same one again after a restart."""
+
+    watches = (Announce,)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._leaders: dict[Epoch, tuple[ReplicaId, int]] = {}
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Announce)
+        if effect.role is Role.LEADER:
+            first = self._leaders.setdefault(effect.epoch, (host.id, host.life))
+            self.require(first == (host.id, host.life), lambda: f"{first[0]} and {host.id} lead in {effect.epoch}")
+
+
+class VotesAreKept(Checker):
+    """A replica's epoch never goes back, and its vote of an epoch is given once; across restarts too."""
+
+    watches = (SaveVote, Announce)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._votes: dict[ReplicaId, tuple[Epoch, ReplicaId | None]] = {}
+
+    def see(self, host: Host, effect: Effect) -> None:
+        epoch, vote = self._votes.get(host.id, (0, None))
+        if isinstance(effect, SaveVote):
+            kept = effect.epoch > epoch or (effect.epoch == epoch and vote in (None, effect.voted_for))
+            self.require(kept, lambda: f"{host.id} saved {effect} after {epoch}, {vote}")
+            self._votes[host.id] = (effect.epoch, effect.voted_for)
+        elif isinstance(effect, Announce):
+            self.require(effect.epoch >= epoch, lambda: f"{host.id} is in {effect.epoch} after {epoch}")
+
+
+class LogsMatch(Checker):
+    """Items of the same epoch and offset have the same log before them, everywhere and at all times."""
+
+    watches = (Append,)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._sums: dict[tuple[Epoch, Offset, bool], int] = {}
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Append)
+        log = host.disk.seen
+        for index, item in enumerate(effect.items, len(log.items) - len(effect.items)):
+            place = (item.epoch, log.ends[index], isinstance(item, Batch))
+            known = self._sums.setdefault(place, log.sums[index])
+            self.require(known == log.sums[index], lambda item=item: f"{host.id} has another log up to {item}")  # type: ignore[misc]
+
+
+class LeadersAreComplete(Checker):
+    """A new leader has everything that is committed."""
+
+    watches = (Announce,)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Announce)
+        if effect.role is Role.LEADER and self.truth.end > host.disk.start_offset:
+            found = host.disk.seen.sum_at(self.truth.end)
+            self.require(
+                found == self.truth.sums[self.truth.end],
+                lambda: f"{host.id} leads in {effect.epoch} without what is committed up to {self.truth.end}",
+            )
+
+
+class CommittedNeverChanges(Checker):
+    """What one replica has released, every replica releases, the same at the same offsets."""
+
+    watches = (Release,)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Release)
+        truth, log, upto = self.truth, host.disk.seen, effect.high_watermark
+        found = log.sum_at(upto)
+        self.require(found is not None, lambda: f"{host.id} released {upto}, which is behind its log's end")
+        assert found is not None
+        known = truth.sums.setdefault(upto, found)
+        self.require(known == found, lambda: f"{host.id} has something else committed up to {upto}")
+        if upto > truth.end:
+            before = log.sum_at(truth.end)
+            agrees = truth.end <= log.first_offset or before == truth.sums.get(truth.end, 0)
+            self.require(agrees, lambda: f"{host.id} commits up to {upto} and has something else before {truth.end}")
+            truth.end = upto
+
+
+class HighWatermarksOnlyRise(Checker):
+    """Within one life of a replica; and they are never behind the end of its log."""
+
+    watches = (Release,)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._highest: dict[tuple[ReplicaId, int], Offset] = {}
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Release)
+        life = (host.id, host.life)
+        before = self._highest.get(life, -1)
+        self.require(effect.high_watermark > before, lambda: f"{host.id}: {effect.high_watermark} after {before}")
+        self._highest[life] = effect.high_watermark
+
+
+class NothingCommittedIsCut(Checker):
+    """No replica cuts off what is committed, known to it or not."""
+
+    watches = (CutEnd,)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, CutEnd)
+        safe, end = host.disk.safe, self.truth.end
+        # The cut is not flushed yet: what is safe still shows what is being cut.
+        held = end > effect.point.offset and safe.sum_at(end) == self.truth.sums.get(end, 0)
+        self.require(not held, lambda: f"{host.id} cuts at {effect.point} what is committed up to {end}")
+
+
+class CommittedIsOnAMajority(Checker):
+    """When a leader releases an offset, a majority of its voters has flushed everything before it, its mark as well."""
+
+    watches = (Release,)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Release)
+        if not host.leads:
+            return
+        assert host.replica is not None
+        voters = host.replica.voters
+        wanted = self.truth.sums[effect.high_watermark]
+        have = [voter for voter in voters if self._has_flushed(voter, effect.high_watermark, wanted)]
+        self.require(
+            len(have) >= majority(len(voters)),
+            lambda: f"{host.id} committed {effect.high_watermark}; of {_names(voters)} only {_names(have)} flushed it",
+        )
+
+    def _has_flushed(self, voter: ReplicaId, offset: Offset, wanted: int) -> bool:
+        host = self.cluster.host(voter.broker)
+        return host.id == voter and host.disk.safe.sum_at(offset) == wanted
+
+
+class EpochsFitTheLog(Checker):
+    """The marks that a replica knows are those that its disk would give it back; epochs rise."""
+
+    watches = (Append, CutEnd, RestartLog)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        if host.replica is None:
+            return
+        known = host.replica.log.epochs.marks
+        if isinstance(effect, Append) and all(isinstance(item, Batch) for item in effect.items):
+            self.require(bool(known) and effect.items[-1].epoch <= known[-1].epoch, lambda: f"{host.id}: {known}")
+            return
+        stored = host.disk.view().epochs.marks
+        # Effects of one step are carried out one by one; the replica may be further than its disk.
+        self.require(known[: len(stored)] == stored or isinstance(effect, CutEnd), lambda: f"{known} and {stored}")
+        rising = all(a.epoch < b.epoch and a.start_offset <= b.start_offset for a, b in pairwise(known))
+        self.require(rising, lambda: f"{host.id}: {known}")
+
+
+class OffsetsAreDense(Checker):
+    """Each batch begins where the log ended; the first one at 0. Marks take up no offset."""
+
+    watches = (Append,)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Append)
+        log = host.disk.seen
+        first = len(log.items) - len(effect.items)
+        end = log.ends[first - 1] if first else log.first_offset
+        for item in effect.items:
+            begins = item.start_offset if isinstance(item, EpochMark) else item.base_offset
+            self.require(begins == end, lambda item=item, end=end: f"{host.id}: {item} after {end}")  # type: ignore[misc]
+            end = item.next_offset if isinstance(item, Batch) else end
+
+
+class OneVoterChangeAtATime(Checker):
+    """A leader has at most one change of voters that is not committed, and each differs from the last by one."""
+
+    watches = (Append,)
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Append)
+        if not host.leads or not any(isinstance(item, Batch) and item.voters is not None for item in effect.items):
+            return
+        assert host.replica is not None
+        members = host.disk.membership()
+        open_changes = [change for change in members.changes if change.offset >= host.replica.high_watermark]
+        self.require(len(open_changes) <= 1, lambda: f"{host.id} has {len(open_changes)} open changes of voters")
+        before = members.changes[-2].voters if len(members.changes) > 1 else members.first
+        differing = set(before) ^ set(members.voters)
+        self.require(len(differing) == 1, lambda: f"from {_names(before)} to {_names(members.voters)}")
+
+
+QUORUM_CHECKERS: tuple[type[Checker], ...] = (
+    OneLeaderPerEpoch,
+    VotesAreKept,
+    LogsMatch,
+    CommittedNeverChanges,
+    LeadersAreComplete,
+    HighWatermarksOnlyRise,
+    NothingCommittedIsCut,
+    CommittedIsOnAMajority,
+    EpochsFitTheLog,
+    OffsetsAreDense,
+    OneVoterChangeAtATime,
+)
+
+
+def _names(replicas: object) -> str:
+    return ", ".join(str(each) for each in replicas)  # type: ignore[attr-defined]

@@ -1,0 +1,84 @@
+"""What a seed decides: how large and how bad a world is.
+
+Every seed draws its own parameters, and its own few kinds of faults: a world in which everything goes wrong a little
+finds less than worlds in which a few things go very wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Literal
+
+from zurau.replica.settings import ReplicaSettings
+
+Mode = Literal["quorum", "isr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    seed: int
+    mode: Mode
+    brokers: int
+    clients: int
+    think_ms: int
+    #: For how long things go wrong.
+    trouble_ms: int
+    fault_interval_ms: int
+    fault_kinds: tuple[str, ...]
+    loss: float
+    duplication: float
+    delay_ms: int
+    #: How often a message takes ten times as long, and arrives behind later ones.
+    straggling: float
+    flush_ms: int
+    settings: ReplicaSettings
+    #: How many of the brokers hold and vote for the partition at first; the others come later.
+    replicas: int = 0
+
+
+def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
+    chance = Random(f"swarm {mode} {seed}")  # noqa: S311 - a simulation is repeated from its seed
+    brokers = chance.choice([1, 2, 3, 3, 3, 3, 4, 5, 5])
+    settings = ReplicaSettings(
+        fetch_timeout_ms=chance.choice([300, 600, 1000]),
+        election_timeout_ms=chance.choice([100, 200, 500]),
+        retry_ms=chance.choice([50, 100, 250]),
+        fetch_wait_ms=chance.choice([20, 100, 200]),
+        stagger_ms=chance.choice([30, 150]),
+    )
+    swarm = Swarm(
+        seed=seed,
+        mode=mode,
+        brokers=brokers,
+        clients=chance.randint(1, 4),
+        think_ms=chance.choice([5, 20, 100]),
+        trouble_ms=chance.choice([3000, 6000, 10_000]),
+        fault_interval_ms=chance.choice([100, 250, 600, 1200]),
+        fault_kinds=tuple(sorted(chance.sample(kinds, chance.randint(1, min(5, len(kinds)))))),
+        loss=chance.choice([0, 0, 0.01, 0.1, 0.3]),
+        duplication=chance.choice([0, 0, 0.05, 0.3]),
+        delay_ms=chance.choice([1, 5, 20, 60]),
+        straggling=chance.choice([0, 0, 0.02, 0.15]),
+        flush_ms=chance.choice([1, 3, 10, 40, 120]),
+        settings=settings,
+        replicas=brokers,
+    )
+    if mode == "isr":
+        return _in_sync(swarm, chance)
+    return swarm
+
+
+def _in_sync(swarm: Swarm, chance: Random) -> Swarm:
+    settings = replace(
+        swarm.settings,
+        lag_max_ms=chance.choice([300, 800]),
+        in_sync_min=chance.choice([1, 1, 2]) if swarm.brokers > 2 else 1,
+        waits_for_flush=chance.random() < 0.5,
+    )
+    return replace(swarm, settings=settings)
+
+
+def calm(swarm: Swarm) -> Swarm:
+    """The same world on a good day."""
+    return replace(swarm, loss=0.0, duplication=0.0, straggling=0.0, delay_ms=min(swarm.delay_ms, 5), flush_ms=2)
