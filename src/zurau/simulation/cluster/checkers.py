@@ -52,6 +52,13 @@ class Checker:
             raise Violation(type(self).__name__, seen())
 
 
+class LookingChecker(Checker):
+    """One that also looks now and then, for what should have happened and did not."""
+
+    def look(self) -> None:
+        raise NotImplementedError
+
+
 class OneLeaderPerEpoch(Checker):
     """Nobody leads in an epoch in which somebody else led; nor the same one again after a restart."""
 
@@ -181,16 +188,15 @@ class CommittedIsOnAMajority(Checker):
             return
         assert host.replica is not None
         voters = host.replica.voters
-        wanted = self.truth.sums[effect.high_watermark]
-        have = [voter for voter in voters if self._has_flushed(voter, effect.high_watermark, wanted)]
+        have = [voter for voter in voters if self._has_flushed(voter, effect.high_watermark, host.replica.epoch)]
         self.require(
             len(have) >= majority(len(voters)),
             lambda: f"{host.id} committed {effect.high_watermark}; of {_names(voters)} only {_names(have)} flushed it",
         )
 
-    def _has_flushed(self, voter: ReplicaId, offset: Offset, wanted: int) -> bool:
-        host = self.cluster.host(voter.broker)
-        return host.id == voter and host.disk.safe.sum_at(offset) == wanted
+    def _has_flushed(self, voter: ReplicaId, offset: Offset, epoch: Epoch) -> bool:
+        disk = self.cluster.disk_of(voter)
+        return disk is not None and disk.safe.sum_at(offset) == self.truth.sums[offset] and disk.has_safe_mark(epoch)
 
 
 class EpochsFitTheLog(Checker):
@@ -246,6 +252,40 @@ class OneVoterChangeAtATime(Checker):
         self.require(len(differing) == 1, lambda: f"from {_names(before)} to {_names(members.voters)}")
 
 
+class LeadersHearAMajority(LookingChecker):
+    """A leader that no majority of voters can reach, or be reached by, gives up in time."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        settings = cluster.swarm.settings
+        self._patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms + cluster.swarm.delay_ms * 12 + 300
+        #: Since when a reign is without a majority.
+        self._alone_since: dict[tuple[ReplicaId, Epoch], float] = {}
+
+    def look(self) -> None:
+        now_ms = self.cluster.now_ms
+        for host in self.cluster.hosts:
+            if not host.leads or host.replica is None:
+                continue
+            reign = (host.id, host.replica.epoch)
+            if self._has_majority(host) or now_ms < host.paused_until_ms:
+                self._alone_since.pop(reign, None)
+                continue
+            since_ms = self._alone_since.setdefault(reign, now_ms)
+            self.require(now_ms - since_ms < self._patience_ms, lambda host=host: f"{host.id} leads all by itself")  # type: ignore[misc]
+
+    def _has_majority(self, host: Host) -> bool:
+        assert host.replica is not None
+        voters = host.replica.voters
+        return sum(self._is_reachable(host, voter) for voter in voters) >= majority(len(voters))
+
+    def _is_reachable(self, host: Host, voter: ReplicaId) -> bool:
+        other = self.cluster.host(voter.broker)
+        is_cut = self.cluster.network.is_cut
+        between = not (is_cut(host.broker, other.broker) or is_cut(other.broker, host.broker))
+        return other is host or (between and other.id == voter and other.is_up)
+
+
 QUORUM_CHECKERS: tuple[type[Checker], ...] = (
     OneLeaderPerEpoch,
     VotesAreKept,
@@ -258,6 +298,7 @@ QUORUM_CHECKERS: tuple[type[Checker], ...] = (
     EpochsFitTheLog,
     OffsetsAreDense,
     OneVoterChangeAtATime,
+    LeadersHearAMajority,
 )
 
 

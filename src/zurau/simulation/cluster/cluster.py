@@ -14,7 +14,7 @@ from zurau.replica.messages import Message, SnapshotPoint
 from zurau.replica.position import Batch
 from zurau.replica.quorum import majority
 from zurau.replica.replica import Replica
-from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, Truth, Violation
+from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, LookingChecker, Truth, Violation
 from zurau.simulation.cluster.clients import Client
 from zurau.simulation.cluster.faults import Fault
 from zurau.simulation.cluster.host import Host
@@ -54,12 +54,15 @@ class Cluster:
         self.hosts = [host_class(self, broker, ReplicaDisk("a", voters)) for broker in self.broker_ids]
         self.clients = [Client(self, number) for number in range(swarm.clients)]
         self._watchers: dict[type[Effect], list[Checker]] = {}
-        for checker in self.checkers():
+        checkers = self.checkers()
+        self._lookers = [checker for checker in checkers if isinstance(checker, LookingChecker)]
+        for checker in checkers:
             for kind in checker.watches:
                 self._watchers.setdefault(kind, []).append(checker)
         for fault in faults:
             self.at(fault.at_ms, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
         self._is_calm = False
+        self._lost_disks: dict[ReplicaId, ReplicaDisk] = {}
 
     def checkers(self) -> list[Checker]:
         return [checker(self) for checker in QUORUM_CHECKERS]
@@ -79,6 +82,7 @@ class Cluster:
         """Trouble, then calm. Raises `Violation`."""
         for host in self.hosts:
             host.start()
+        self._look()
         for client in self.clients:
             client.think()
         self.at(_OPERATOR_MS, self.operate)
@@ -115,6 +119,11 @@ class Cluster:
     def host(self, broker: int) -> Host:
         return self.hosts[broker - 1]
 
+    def disk_of(self, replica: ReplicaId) -> ReplicaDisk | None:
+        """Also one that is lost: what a replica had stored when it said so was true then."""
+        host = self.host(replica.broker)
+        return host.disk if host.id == replica else self._lost_disks.get(replica)
+
     def crash(self, host: Host, down_ms: float, *, loses: bool = True) -> None:
         if not host.is_up:
             return
@@ -136,6 +145,7 @@ class Cluster:
             if len(alive) < majority(len(voters)):
                 return
         self.crash(host, down_ms)
+        self._lost_disks[host.id] = host.disk
         host.disk = self.new_disk(host.disk)
 
     def new_disk(self, old: ReplicaDisk) -> ReplicaDisk:
@@ -211,6 +221,12 @@ class Cluster:
             self.transcript.did(host, effect)
         for checker in self._watchers.get(type(effect), ()):
             checker.see(host, effect)
+
+    def _look(self) -> None:
+        """Some invariants are about what does not happen: nobody says it."""
+        self.at(self.now_ms + _LOOK_MS, self._look)
+        for checker in self._lookers:
+            checker.look()
 
     # The operator
 

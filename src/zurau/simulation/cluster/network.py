@@ -33,6 +33,9 @@ class Network:
     def cut(self, pair: tuple[int, int]) -> None:
         self._cuts[pair] = self._cuts.get(pair, 0) + 1
 
+    def is_cut(self, source: int, target: int) -> bool:
+        return bool(self._cuts.get((source, target)))
+
     def mend(self, pair: tuple[int, int]) -> None:
         self._cuts[pair] = max(0, self._cuts.get(pair, 0) - 1)
 
@@ -40,5 +43,5 @@ class Network:
         self._cuts = {}
 
     def _arrive(self, source: int, target: int, deliver: Callable[[], None]) -> None:
-        if not self._cuts.get((source, target)):
+        if not self.is_cut(source, target):
             deliver()

@@ -86,6 +86,8 @@ class ReplicaDisk:
         self.high_watermark: Offset = 0
         #: What the kernel has not written yet was lost.
         self.has_lost = False
+        #: Where the log begins since retention or a snapshot moved its start.
+        self._first_mark: EpochMark | None = None
 
     # Writing
 
@@ -142,8 +144,6 @@ class ReplicaDisk:
 
     # Reading
 
-    _first_mark: EpochMark | None = None
-
     def view(self) -> LogView:
         """What recovery finds."""
         marks = [item for item in self.seen.items if isinstance(item, EpochMark)]
@@ -152,6 +152,13 @@ class ReplicaDisk:
             later = [mark for mark in marks if mark.epoch > first.epoch and mark.start_offset >= self.start_offset]
             marks = [first, *later]
         return LogView(self.start_offset, self.seen.end_offset, marks)
+
+    def has_safe_mark(self, epoch: Epoch) -> bool:
+        """The mark of an epoch, or of one that a later log begins with, is flushed."""
+        first = self._first_mark
+        return (first is not None and first.epoch == epoch) or any(
+            isinstance(item, EpochMark) and item.epoch == epoch for item in reversed(self.safe.items)
+        )
 
     def membership(self) -> Membership:
         changes = [

@@ -1,0 +1,231 @@
+"""Bugs planted on purpose: the test of the tests.
+
+Each one takes away a rule of the replica core, or of whoever carries out its effects. The simulator has to notice,
+within the number of seeds that is written beside it; one that goes unnoticed means that a checker or a fault is
+missing.
+
+    python tests/simulation/mutations.py            prints the table: how many seeds each bug needed
+    python tests/simulation/mutations.py NAME       plants one bug and tells what it does
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from zurau.replica import candidate, membership, replica, voting
+from zurau.replica.effects import SaveVote
+from zurau.replica.epochs import Epochs
+from zurau.replica.follower import Follower
+from zurau.replica.leader import Leader
+from zurau.replica.log_view import LogView
+from zurau.replica.messages import Fetched, Vote, VoteAnswer
+from zurau.replica.position import EpochMark, Position
+from zurau.replica.progress import Progress
+from zurau.replica.replica import Replica
+from zurau.replica.roles import Role
+from zurau.replica.state import ReplicaState
+from zurau.simulation.cluster.cluster import Cluster
+from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.search import Outcome, run_seed
+from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.cluster.swarm import Mode
+
+
+@dataclass(frozen=True)
+class Mutation:
+    name: str
+    mode: Mode
+    #: Seeds within which it has to be found: a few times as many as it took.
+    seeds: int
+    patches: tuple[tuple[Any, str, Any], ...]
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        undo = [patch.object(target, attribute, new) for target, attribute, new in self.patches]
+        for each in undo:
+            each.start()
+        try:
+            yield
+        finally:
+            for each in undo:
+                each.stop()
+
+
+def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, Outcome] | None:
+    """How many seeds it took, and what came of the last."""
+    with mutation.planted():
+        for count in range(1, mutation.seeds + 1):
+            outcome = run_seed(mutation.mode, first_seed + count - 1)
+            if outcome.violation is not None:
+                return count, outcome
+    return None
+
+
+# Divergence
+
+
+def diverging_by_offset(self: LogView, theirs: Position) -> Position | None:
+    return None if theirs.offset <= self.end_offset else self.position
+
+
+def cut_to_high_watermark(self: ReplicaState, diverging: Position) -> None:
+    _cut_end(self, Position(diverging.epoch, self.high_watermark))
+
+
+def forget_mark_at_the_cut(self: Epochs, point: Position) -> None:
+    self.marks = [mark for mark in self.marks if mark.epoch <= point.epoch and mark.start_offset < point.offset]
+
+
+def cut_by_offset_only(self: Epochs, point: Position) -> None:
+    self.marks = [mark for mark in self.marks if mark.start_offset <= point.offset]
+
+
+def forget_epoch_before_the_start(self: Epochs, offset: int) -> None:
+    self.marks = [mark for mark in self.marks if mark.start_offset >= offset] or [EpochMark(self.last, offset)]
+
+
+def high_watermark_before_the_cut(self: Follower, answer: Fetched) -> None:
+    if answer.diverging is not None:
+        self._state.raise_high_watermark(min(answer.high_watermark, self._state.log.end_offset))
+    _fetched(self, answer)
+
+
+def any_answer_will_do(self: Follower, message: Any) -> Any:
+    if isinstance(message, Fetched) and message.sender == self._state.leader:
+        self._fetched(message)
+        return None
+    return _follower_receive(self, message)
+
+
+# Durability
+
+
+def save_nothing(self: Host, effect: Any) -> None:
+    if not isinstance(effect, SaveVote):
+        _carry_out(self, effect)
+
+
+def count_what_is_written(self: Leader, voter: Any) -> int:
+    if voter == self._state.id:
+        return self._state.log.end_offset if self._state.log.epochs.last == self._state.epoch else -1
+    return _stored(self, voter)
+
+
+everything_written = property(lambda self: self.log.position)
+
+
+# Counting
+
+
+def count_older_epochs(self: Progress, epoch: int) -> int:
+    return self.position.offset
+
+
+def count_itself_in_older_epochs(self: Leader, voter: Any) -> int:
+    return self._state.stored.offset if voter == self._state.id else self._followers[voter].stored_in(0)
+
+
+# Voting
+
+
+def count_any_answer(self: candidate._Round, message: Any) -> Any:
+    if isinstance(message, VoteAnswer):
+        self._answers[message.sender] = message.is_granted
+        return self._count()
+    return None
+
+
+def look_at_the_epoch_only(state: ReplicaState, vote: Vote) -> bool:
+    return vote.epoch >= state.epoch
+
+
+def anything_but_data(message: Any) -> bool:
+    return not isinstance(message, Fetched)
+
+
+def never(self: Leader) -> int:
+    return self._state.now_ms + 10_000
+
+
+def lead_on_after_a_restart(self: Replica, role: Role) -> Any:
+    first = self._role is None
+    cause = _enter(self, role)
+    if first and self._state.voted_for == self._state.id and self._state.epoch == self._state.log.epochs.last:
+        self._role = Leader(self._state)
+        self._state.leader = self._state.id
+        self._state.effects.append(replica.Announce(Role.LEADER, self._state.epoch, self._state.id))
+        return None
+    return cause
+
+
+# The world
+
+
+def same_directory(self: Cluster, old: ReplicaDisk) -> ReplicaDisk:
+    return ReplicaDisk(old.directory, old.first_voters)
+
+
+_cut_end = ReplicaState.cut_end
+_fetched = Follower._fetched
+_follower_receive = Follower.receive
+_carry_out = Host._carry_out
+_stored = Leader._stored
+_enter = Replica._enter
+
+
+def _always(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any]) -> Mutation:
+    return Mutation(name, "quorum", seeds, patches)
+
+
+MUTATIONS = (
+    quorum("logs are compared by offset only", 30, (LogView, "where_diverging", diverging_by_offset)),
+    quorum("a wiped disk keeps its identity", 30, (Cluster, "new_disk", same_directory)),
+    quorum("a follower cuts to its high watermark", 300, (ReplicaState, "cut_end", cut_to_high_watermark)),
+    quorum("a follower fetches on before it has flushed", 30, (ReplicaState, "stored", everything_written)),
+    quorum("a leader counts itself before it has flushed", 60, (Leader, "_stored", count_what_is_written)),
+    quorum(
+        "what older epochs wrote is counted",
+        30,
+        (Progress, "stored_in", count_older_epochs),
+        (Leader, "_stored", count_itself_in_older_epochs),
+    ),
+    quorum("epoch and vote are not written down", 60, (Host, "_carry_out", save_nothing)),
+    quorum("a late answer is taken for the awaited one", 30, (Follower, "receive", any_answer_will_do)),
+    quorum("a vote is given twice in an epoch", 150, (voting, "may_vote", _always)),
+    quorum("a vote is given to a shorter log", 30, (voting, "would_vote", look_at_the_epoch_only)),
+    quorum(
+        "votes of an earlier election are counted",
+        600,
+        (replica, "_may_be_older", anything_but_data),
+        (candidate._Round, "receive", count_any_answer),
+    ),
+    quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
+    quorum("the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut)),
+    quorum("a cut drops the mark at its offset", 120, (Epochs, "cut_end", forget_mark_at_the_cut)),
+    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only)),
+    quorum("retention forgets the epoch before the start", 150, (Epochs, "cut_start", forget_epoch_before_the_start)),
+    quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),
+    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never)),
+)
+
+
+def main(arguments: list[str]) -> None:
+    wanted = [each for each in MUTATIONS if not arguments or arguments[0] in each.name]
+    print(f"{'planted bug':52} {'mode':7} {'within':>6} {'found':>6}  by")
+    for mutation in wanted:
+        found = find(mutation)
+        took, by = (str(found[0]), str(found[1].violation)) if found is not None else ("-", "nothing")
+        print(f"{mutation.name:52} {mutation.mode:7} {mutation.seeds:6} {took:>6}  {by[:110]}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
