@@ -28,6 +28,7 @@ from zurau.replica.position import EpochMark, Position
 from zurau.replica.progress import Progress
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
+from zurau.replica.serving import Serving
 from zurau.replica.state import ReplicaState
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.host import Host
@@ -174,7 +175,7 @@ _cut_end = ReplicaState.cut_end
 _fetched = Follower._fetched
 _follower_receive = Follower.receive
 _carry_out = Host._carry_out
-_stored = Leader._stored
+_stored = Serving.stored_by
 _enter = Replica._enter
 
 
@@ -191,12 +192,12 @@ MUTATIONS = (
     quorum("a wiped disk keeps its identity", 30, (Cluster, "new_disk", same_directory)),
     quorum("a follower cuts to its high watermark", 300, (ReplicaState, "cut_end", cut_to_high_watermark)),
     quorum("a follower fetches on before it has flushed", 30, (ReplicaState, "stored", everything_written)),
-    quorum("a leader counts itself before it has flushed", 60, (Leader, "_stored", count_what_is_written)),
+    quorum("a leader counts itself before it has flushed", 60, (Serving, "stored_by", count_what_is_written)),
     quorum(
         "what older epochs wrote is counted",
         30,
         (Progress, "stored_in", count_older_epochs),
-        (Leader, "_stored", count_itself_in_older_epochs),
+        (Serving, "stored_by", count_itself_in_older_epochs),
     ),
     quorum("epoch and vote are not written down", 60, (Host, "_carry_out", save_nothing)),
     quorum("a late answer is taken for the awaited one", 30, (Follower, "receive", any_answer_will_do)),

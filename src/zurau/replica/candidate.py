@@ -9,7 +9,7 @@ round.
 from __future__ import annotations
 
 from zurau.replica.identity import ReplicaId
-from zurau.replica.messages import Fetch, Message, Vote, VoteAnswer
+from zurau.replica.messages import Message, Vote, VoteAnswer
 from zurau.replica.quorum import majority
 from zurau.replica.roles import Cause, Role
 from zurau.replica.state import ReplicaState
@@ -74,8 +74,7 @@ class Prospective(_Round):
         someone = state.someone()
         if someone is not None:
             # One that is in a later epoch than the leader's must say so to the leader, or neither would follow.
-            state.last_fetch_id += 1
-            state.send(someone, Fetch(state.id, state.epoch, state.last_fetch_id, state.stored, state.high_watermark))
+            state.ask(someone)
         return super().enter()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.partition_state import InSyncProposal
 from zurau.replica.position import Item, Position
 from zurau.replica.roles import Role
 
@@ -101,6 +102,13 @@ class Announce:
     leader: ReplicaId | None
 
 
+@dataclass(frozen=True, slots=True)
+class AskController:
+    """It will answer with the state of the partition, changed or not."""
+
+    proposal: InSyncProposal
+
+
 Effect = (
     SaveVote
     | Append
@@ -113,4 +121,5 @@ Effect = (
     | Release
     | Refuse
     | Announce
+    | AskController
 )

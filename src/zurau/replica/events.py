@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zurau.ids import Offset
+from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.messages import Message, SnapshotPoint
+from zurau.replica.partition_state import PartitionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,20 @@ class SnapshotStored:
     point: SnapshotPoint
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """The controller's word, in in-sync mode."""
+
+    partition: PartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """The controller has counted this start of the broker."""
+
+    broker_epoch: Epoch
+
+
 Event = (
     Received
     | TimePassed
@@ -78,4 +93,6 @@ Event = (
     | ShutdownAsked
     | LogStartMoved
     | SnapshotStored
+    | PartitionChanged
+    | BrokerRegistered
 )

@@ -7,7 +7,7 @@ leader it asks anybody, to hear who leads. A learner is a follower that does not
 from __future__ import annotations
 
 from zurau.replica.effects import FetchSnapshot, RestartLog
-from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, SnapshotPoint
+from zurau.replica.messages import BeginEpoch, EndEpoch, Fetched, FetchRefused, Message, SnapshotPoint
 from zurau.replica.roles import Cause, Role
 from zurau.replica.state import ReplicaState
 
@@ -89,9 +89,7 @@ class Follower:
         to = state.leader.broker if state.leader is not None else state.someone()
         if to is None:
             return
-        state.last_fetch_id += 1
-        self._fetch_id = state.last_fetch_id
-        state.send(to, Fetch(state.id, state.epoch, self._fetch_id, state.stored, state.high_watermark))
+        self._fetch_id = state.ask(to)
         if state.leader is not None:
             self._ask_again_ms += state.settings.fetch_wait_ms
 

@@ -26,6 +26,8 @@ class Fetch:
     position: Position
     #: Where the asker believes the high watermark to be; news of a higher one are worth an answer.
     high_watermark: Offset
+    #: Which start of the asker's broker this is, as the controller counts. Of no interest where replicas vote.
+    broker_epoch: Epoch = -1
 
 
 @dataclass(frozen=True, slots=True)

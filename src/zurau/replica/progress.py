@@ -10,29 +10,46 @@ NOWHERE = Position(NO_EPOCH, -1)
 
 
 class Progress:
-    __slots__ = ("caught_up_ms", "has_fetched", "moved_ms", "parked", "position", "seen_end")
+    __slots__ = (
+        "_asked_ms",
+        "_seen_end",
+        "broker_epoch",
+        "caught_up_ms",
+        "has_fetched",
+        "moved_ms",
+        "parked",
+        "position",
+    )
 
     def __init__(self, now_ms: int) -> None:
         #: How far the follower has stored this leader's log, as it said last.
         self.position = NOWHERE
+        #: Which start of its broker said so.
+        self.broker_epoch = -1
         self.has_fetched = False
         #: When it was last seen to get ahead, or to have nothing left to fetch. A follower that asks for the same again
         #: and again is connected, and of no use.
         self.moved_ms = now_ms
-        #: When it last had everything that the leader had at its question before.
+        #: The last moment at which it is known to have had everything that the leader had.
         self.caught_up_ms = now_ms
-        self.seen_end = NOWHERE
         #: A question that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
+        self._seen_end: Position | None = None
+        self._asked_ms = now_ms
 
-    def asked(self, position: Position, leader_end: Position, now_ms: int) -> None:
+    def asked(self, fetch: Fetch, leader_end: Position, now_ms: int) -> None:
         self.has_fetched = True
-        if position != self.position or position == leader_end:
+        self.broker_epoch = fetch.broker_epoch
+        if fetch.position != self.position or fetch.position == leader_end:
             self.moved_ms = now_ms
-        if position >= self.seen_end and self.seen_end is not NOWHERE:
+        if fetch.position == leader_end:
             self.caught_up_ms = now_ms
-        self.position = position
-        self.seen_end = leader_end
+        elif self._seen_end is not None and fetch.position >= self._seen_end:
+            # It has what there was when it asked before; under load it may never have all that there is.
+            self.caught_up_ms = self._asked_ms
+        self.position = fetch.position
+        self._seen_end = leader_end
+        self._asked_ms = now_ms
 
     def stored_in(self, epoch: Epoch) -> Offset:
         """How far it counts towards the high watermark: not at all before it holds the leader's mark.

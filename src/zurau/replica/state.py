@@ -10,7 +10,7 @@ from zurau.replica.effects import Append, CutEnd, Effect, Release, SaveVote, Sen
 from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership, Voters
-from zurau.replica.messages import FetchRefused, Message
+from zurau.replica.messages import Fetch, FetchRefused, Message
 from zurau.replica.position import Item, Position
 from zurau.replica.settings import ReplicaSettings
 
@@ -36,6 +36,8 @@ class ReplicaState:
     effects: list[Effect] = field(default_factory=list)
     #: Chance decides where the numbers begin, so that an answer from before a restart fits no question after it.
     last_fetch_id: int = 0
+    #: The number of this broker's start, where a controller counts them.
+    broker_epoch: Epoch = -1
 
     @property
     def voters(self) -> Voters:
@@ -67,6 +69,13 @@ class ReplicaState:
 
     def send(self, to: BrokerId, message: Message) -> None:
         self.effects.append(Send(to, message))
+
+    def ask(self, to: BrokerId) -> int:
+        """Fetch from there; returns the number that the answer will have."""
+        self.last_fetch_id += 1
+        fetch = Fetch(self.id, self.epoch, self.last_fetch_id, self.stored, self.high_watermark, self.broker_epoch)
+        self.send(to, fetch)
+        return self.last_fetch_id
 
     def refuse_fetch(self, to: BrokerId, fetch_id: int) -> None:
         self.send(to, FetchRefused(self.id, self.epoch, fetch_id, self.leader))

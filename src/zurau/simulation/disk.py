@@ -64,7 +64,7 @@ class SimulatedDisk:
         #: While True, flushes of files fail.
         self.fail_flushes = False
         self.flush_count = 0
-        self._chance = random.Random(seed)  # noqa: S311 - a simulation is repeated from its seed
+        self._chance = random.Random(seed)
         self._seen: _Names = {}
         self._safe: _Names = {}
         #: For each directory, what was done to its names since it was last flushed, in order.

@@ -88,7 +88,7 @@ class SimulatedThreads:
 
 class SeededRandomness:
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - a simulation is repeated from its seed
+        self._random = random.Random(seed)
 
     def bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)

@@ -12,6 +12,7 @@ from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, Res
 from zurau.replica.identity import ReplicaId
 from zurau.replica.position import Batch, EpochMark
 from zurau.replica.quorum import majority
+from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class CommittedIsOnAMajority(Checker):
         assert isinstance(effect, Release)
         if not host.leads:
             return
-        assert host.replica is not None
+        assert isinstance(host.replica, Replica)
         voters = host.replica.voters
         have = [voter for voter in voters if self._has_flushed(voter, effect.high_watermark, host.replica.epoch)]
         self.require(
@@ -275,7 +276,7 @@ class LeadersHearAMajority(LookingChecker):
             self.require(now_ms - since_ms < self._patience_ms, lambda host=host: f"{host.id} leads all by itself")  # type: ignore[misc]
 
     def _has_majority(self, host: Host) -> bool:
-        assert host.replica is not None
+        assert isinstance(host.replica, Replica)
         voters = host.replica.voters
         return sum(self._is_reachable(host, voter) for voter in voters) >= majority(len(voters))
 

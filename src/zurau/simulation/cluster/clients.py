@@ -17,7 +17,7 @@ _TIMEOUT_MS = 400
 class Client:
     def __init__(self, cluster: Cluster, number: int) -> None:
         self._cluster = cluster
-        self._chance = Random(f"client {cluster.swarm.seed} {number}")  # noqa: S311
+        self._chance = Random(f"client {cluster.swarm.seed} {number}")
         self.number = number
         self._broker: BrokerId = cluster.broker_ids[0]
         self._count = 0

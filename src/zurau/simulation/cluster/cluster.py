@@ -11,13 +11,14 @@ from zurau.replica.effects import Effect
 from zurau.replica.events import VoterChangeAsked
 from zurau.replica.identity import ReplicaId
 from zurau.replica.messages import Message, SnapshotPoint
+from zurau.replica.partition_state import InSyncProposal
 from zurau.replica.position import Batch
 from zurau.replica.quorum import majority
 from zurau.replica.replica import Replica
 from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, LookingChecker, Truth, Violation
 from zurau.simulation.cluster.clients import Client
 from zurau.simulation.cluster.faults import Fault
-from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.host import AnyReplica, Host
 from zurau.simulation.cluster.network import Network
 from zurau.simulation.cluster.storage import ReplicaDisk
 from zurau.simulation.cluster.swarm import Swarm, calm
@@ -30,33 +31,34 @@ _LOOK_MS = 100
 
 
 class Cluster:
+    """Replicas that vote."""
+
+    host_class: type[Host] = Host
+
     def __init__(
         self,
         swarm: Swarm,
         faults: Sequence[Fault],
         *,
-        replica_class: type[Replica] = Replica,
-        host_class: type[Host] = Host,
         transcript: Transcript | None = None,
     ) -> None:
         self.swarm = swarm
-        self.replica_class = replica_class
         self.transcript = transcript
         self.now_ms = 0.0
         self.event_count = 0
         self.truth = Truth()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._agenda_count = 0
-        self._chance = Random(f"network {swarm.mode} {swarm.seed}")  # noqa: S311
+        self._chance = Random(f"network {swarm.mode} {swarm.seed}")
         self.network = Network(swarm, self._chance, lambda delay_ms, act: self.at(self.now_ms + delay_ms, act))
         self.broker_ids = tuple(BrokerId(number) for number in range(1, swarm.brokers + 1))
         voters = tuple(ReplicaId(broker, "a") for broker in self.broker_ids)
-        self.hosts = [host_class(self, broker, ReplicaDisk("a", voters)) for broker in self.broker_ids]
+        self.hosts = [self.host_class(self, broker, ReplicaDisk("a", voters)) for broker in self.broker_ids]
         self.clients = [Client(self, number) for number in range(swarm.clients)]
         self._watchers: dict[type[Effect], list[Checker]] = {}
-        checkers = self.checkers()
-        self._lookers = [checker for checker in checkers if isinstance(checker, LookingChecker)]
-        for checker in checkers:
+        self.all_checkers = self.checkers()
+        self._lookers = [checker for checker in self.all_checkers if isinstance(checker, LookingChecker)]
+        for checker in self.all_checkers:
             for kind in checker.watches:
                 self._watchers.setdefault(kind, []).append(checker)
         for fault in faults:
@@ -145,6 +147,9 @@ class Cluster:
             if len(alive) < majority(len(voters)):
                 return
         self.crash(host, down_ms)
+        self.replace_disk(host)
+
+    def replace_disk(self, host: Host) -> None:
         self._lost_disks[host.id] = host.disk
         host.disk = self.new_disk(host.disk)
 
@@ -200,6 +205,9 @@ class Cluster:
 
         self.network.send(host.broker, leader, answer)
 
+    def ask_controller(self, host: Host, proposal: InSyncProposal) -> None:
+        raise NotImplementedError("replicas that vote have no controller")
+
     # Watching
 
     def started(self, host: Host) -> None:
@@ -208,7 +216,7 @@ class Cluster:
     def stopped(self, host: Host) -> None:
         """A host has lost its replica."""
 
-    def guard(self, host: Host, step: Callable[[Replica], tuple[Effect, ...]]) -> tuple[Effect, ...]:
+    def guard(self, host: Host, step: Callable[[AnyReplica], tuple[Effect, ...]]) -> tuple[Effect, ...]:
         """An assertion of the core that fails is a finding like any other."""
         assert host.replica is not None
         try:
@@ -235,7 +243,7 @@ class Cluster:
         self.at(self.now_ms + _OPERATOR_MS, self.operate)
         current = {host.id for host in self.hosts}
         for host in self.hosts:
-            if not host.leads or host.replica is None:
+            if not host.leads or not isinstance(host.replica, Replica):
                 continue
             missing = sorted(current - set(host.replica.voters))
             gone = sorted(set(host.replica.voters) - current)
@@ -255,14 +263,19 @@ class Cluster:
             return f"{len(leaders)} leaders"
         replica = leaders[0].replica
         assert replica is not None
-        if set(replica.voters) != {host.id for host in self.hosts}:
-            return "not everybody is a voter"
+        if set(self.members(leaders[0])) != {host.id for host in self.hosts}:
+            return "not everybody is a member"
         for host in self.hosts:
             if host.replica is None or host.replica.log.flushed != replica.log.position:
                 return f"{host.id} has another log than the leader"
             if host.replica.high_watermark != replica.log.end_offset:
                 return f"{host.id} does not know what is committed"
         return self._lost()
+
+    def members(self, leader: Host) -> Sequence[ReplicaId]:
+        """Who counts."""
+        assert isinstance(leader.replica, Replica)
+        return leader.replica.voters
 
     def _lost(self) -> str | None:
         for host in self.hosts:

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from zurau.replica.events import ShutdownAsked, TransferAsked
-from zurau.simulation.cluster.swarm import Swarm
+from zurau.simulation.cluster.swarm import Mode, Swarm
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
@@ -166,6 +166,13 @@ class Restart(Fault):
             cluster.crash(host, self.duration_ms, loses=False)
 
 
+class LoseController(Fault):
+    """The controller and it do not hear each other."""
+
+    def strike(self, cluster: Cluster) -> None:
+        cluster.cut([(0, self.broker), (self.broker, 0)], self.duration_ms)
+
+
 class Expire(Fault):
     """Retention removes the beginning of the log."""
 
@@ -177,15 +184,20 @@ KINDS: dict[str, Callable[[int, int, int], Fault]] = {
     kind.__name__: kind
     for kind in (
         Crash, CrashAll, CrashLeader, Pause, Isolate, Deafen, Silence, Split, OnePair, SlowDisk, ClockJump, Wipe,
-        Transfer, Restart, Expire,
+        Transfer, Restart, Expire, LoseController,
     )
 }  # fmt: skip
-KIND_NAMES = ("CrashAt", *KINDS)
+_QUORUM_ONLY = ("Transfer",)
+_IN_SYNC_ONLY = ("LoseController",)
+KIND_NAMES: dict[Mode, tuple[str, ...]] = {
+    "quorum": ("CrashAt", *(name for name in KINDS if name not in _IN_SYNC_ONLY)),
+    "isr": ("CrashAt", *(name for name in KINDS if name not in _QUORUM_ONLY)),
+}
 
 
 def plan(swarm: Swarm) -> tuple[Fault, ...]:
     """The faults of a seed."""
-    chance = Random(f"faults {swarm.mode} {swarm.seed}")  # noqa: S311
+    chance = Random(f"faults {swarm.mode} {swarm.seed}")
     faults: list[Fault] = []
     at_ms = 0.0
     while True:

@@ -10,6 +10,7 @@ from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.effects import (
     Announce,
     Append,
+    AskController,
     CutEnd,
     Effect,
     FetchSnapshot,
@@ -23,6 +24,7 @@ from zurau.replica.effects import (
 )
 from zurau.replica.events import Event, Flushed, LogStartMoved, Received, RecordsOffered, SnapshotStored, TimePassed
 from zurau.replica.identity import ReplicaId
+from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.messages import Message, SnapshotPoint
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
 
 _READ_BATCHES = 4
+
+
+AnyReplica = Replica | InSyncReplica
 
 
 class PowerCut(Exception):
@@ -52,10 +57,10 @@ class Waiting:
 class Host:
     def __init__(self, cluster: Cluster, broker: BrokerId, disk: ReplicaDisk) -> None:
         self._cluster = cluster
-        self._chance = Random(f"host {cluster.swarm.seed} {broker}")  # noqa: S311
+        self._chance = Random(f"host {cluster.swarm.seed} {broker}")
         self.broker = broker
         self.disk = disk
-        self.replica: Replica | None = None
+        self.replica: AnyReplica | None = None
         #: Counts starts, so that what belongs to an earlier one is not heard any more.
         self.life = 0
         self.paused_until_ms = 0.0
@@ -63,6 +68,8 @@ class Host:
         #: Moments at which the power goes: see `faults.CrashAt`.
         self.crash_at: str | None = None
         self.crash_down_ms = 0
+        #: Whether it was stopped in good order the last time.
+        self.was_clean = True
         self.slow_flush_ms = 0
         self._wake_at_ms: float | None = None
         self._waiting: list[Waiting] = []
@@ -90,8 +97,8 @@ class Host:
         self._cluster.started(self)
         self.tell(TimePassed())
 
-    def make_replica(self, disk: ReplicaDisk) -> Replica:
-        return self._cluster.replica_class(
+    def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
+        return Replica(
             self.id,
             brokers=self._cluster.broker_ids,
             log=disk.view(),
@@ -104,6 +111,7 @@ class Host:
         )
 
     def crash(self, *, loses: bool = True) -> None:
+        self.was_clean = not loses
         self.replica = None
         self.crash_at = None
         self._waiting = []
@@ -197,14 +205,17 @@ class Host:
             case Announce(role):
                 if role is not Role.LEADER:
                     self._waiting = []  # they hear nothing, and try again
-            case FetchSnapshot() | RestartLog():
-                self._use_snapshot(effect)
+            case _:
+                self._carry_out_rarely(effect)
 
-    def _use_snapshot(self, effect: FetchSnapshot | RestartLog) -> None:
-        if isinstance(effect, FetchSnapshot):
-            self._cluster.ask_snapshot(self, effect.leader.broker, effect.point)
-        else:
-            self.disk.restart(effect.point, self._snapshot_sum)
+    def _carry_out_rarely(self, effect: Effect) -> None:
+        match effect:
+            case FetchSnapshot(leader, point):
+                self._cluster.ask_snapshot(self, leader.broker, point)
+            case RestartLog(point):
+                self.disk.restart(point, self._snapshot_sum)
+            case AskController(proposal):
+                self._cluster.ask_controller(self, proposal)
 
     def snapshot_arrived(self, point: SnapshotPoint, checksum: int) -> None:
         self._snapshot_sum = checksum

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from zurau.simulation.cluster.checkers import Violation
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.faults import KIND_NAMES, Fault, plan
+from zurau.simulation.cluster.in_sync_cluster import InSyncCluster
 from zurau.simulation.cluster.swarm import Mode, draw
 from zurau.simulation.cluster.transcript import Transcript
 
-CLUSTERS: dict[Mode, type[Cluster]] = {"quorum": Cluster}
+CLUSTERS: dict[Mode, type[Cluster]] = {"quorum": Cluster, "isr": InSyncCluster}
 _SHRINK_RUNS = 80
 
 
@@ -31,7 +32,7 @@ class Outcome:
 
 
 def faults_of(mode: Mode, seed: int) -> tuple[Fault, ...]:
-    return plan(draw(seed, mode, KIND_NAMES))
+    return plan(draw(seed, mode, KIND_NAMES[mode]))
 
 
 def run_seed(
@@ -39,7 +40,7 @@ def run_seed(
 ) -> Outcome:
     """One history. Without `faults`, those of the seed."""
     given = faults_of(mode, seed) if faults is None else faults
-    cluster = CLUSTERS[mode](draw(seed, mode, KIND_NAMES), given, transcript=transcript)
+    cluster = CLUSTERS[mode](draw(seed, mode, KIND_NAMES[mode]), given, transcript=transcript)
     violation = None
     try:
         cluster.run()

@@ -38,7 +38,7 @@ class Swarm:
 
 
 def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
-    chance = Random(f"swarm {mode} {seed}")  # noqa: S311 - a simulation is repeated from its seed
+    chance = Random(f"swarm {mode} {seed}")
     brokers = chance.choice([1, 2, 3, 3, 3, 3, 4, 5, 5])
     settings = ReplicaSettings(
         fetch_timeout_ms=chance.choice([300, 600, 1000]),

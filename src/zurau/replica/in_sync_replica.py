@@ -1,0 +1,150 @@
+"""One replica of a partition in in-sync mode: the same events, effects and fetches as in quorum mode, and no votes.
+
+The controller's word comes as `PartitionChanged`; a leader's wishes go to it as `AskController`. Nobody learns of an
+epoch from a message here: one that is of another epoch is refused, and its sender asks again when it knows better.
+"""
+
+from __future__ import annotations
+
+from zurau.ids import Epoch, Offset
+from zurau.ports import Randomness
+from zurau.replica.effects import Announce, Effect, Refuse
+from zurau.replica.events import (
+    BrokerRegistered,
+    Event,
+    Flushed,
+    LogStartMoved,
+    PartitionChanged,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+)
+from zurau.replica.identity import ReplicaId
+from zurau.replica.in_sync import Assignment, InSyncFollower, InSyncLeader
+from zurau.replica.log_view import LogView
+from zurau.replica.membership import Membership
+from zurau.replica.messages import Fetch
+from zurau.replica.partition_state import PartitionState
+from zurau.replica.roles import Cause, Role
+from zurau.replica.settings import ReplicaSettings
+from zurau.replica.state import ReplicaState
+
+_UNASSIGNED = PartitionState(leader=None, leader_epoch=-1, in_sync=(), partition_epoch=-1)
+_FETCH_ID_BOUND = 1 << 48
+
+
+class InSyncReplica:
+    def __init__(
+        self,
+        replica_id: ReplicaId,
+        *,
+        log: LogView,
+        high_watermark: Offset,
+        settings: ReplicaSettings,
+        randomness: Randomness,
+    ) -> None:
+        self._state = ReplicaState(
+            replica_id, (), log, Membership(()), settings, randomness, epoch=-1,
+            high_watermark=high_watermark, last_fetch_id=randomness.below(_FETCH_ID_BOUND),
+        )  # fmt: skip
+        self._assignment = Assignment(_UNASSIGNED)
+        self._role: InSyncFollower | InSyncLeader = InSyncFollower(self._state)
+
+    # What may be asked of it
+
+    @property
+    def id(self) -> ReplicaId:
+        return self._state.id
+
+    @property
+    def role(self) -> Role:
+        return self._role.role
+
+    @property
+    def epoch(self) -> Epoch:
+        return self._state.epoch
+
+    @property
+    def leader(self) -> ReplicaId | None:
+        return self._state.leader
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self._state.high_watermark
+
+    @property
+    def log(self) -> LogView:
+        return self._state.log
+
+    @property
+    def assignment(self) -> PartitionState:
+        return self._assignment.state
+
+    @property
+    def maximal_in_sync(self) -> tuple[ReplicaId, ...]:
+        """Whom a leader commits by; nobody's business when it does not lead."""
+        return self._role.maximal if isinstance(self._role, InSyncLeader) else ()
+
+    @property
+    def is_established(self) -> bool:
+        return isinstance(self._role, InSyncLeader) and self._role.is_established
+
+    @property
+    def deadline_ms(self) -> int:
+        return self._role.deadline_ms
+
+    # What it is told
+
+    def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
+        state = self._state
+        state.now_ms = max(now_ms, state.now_ms)
+        state.effects = []
+        self._role.time_passed()
+        if not isinstance(event, TimePassed):
+            self._handle(event)
+        return tuple(state.effects)
+
+    def _handle(self, event: Event) -> Cause | None:
+        state, role = self._state, self._role
+        match event:
+            case Received(message):
+                if isinstance(message, Fetch) and not isinstance(role, InSyncLeader):
+                    state.refuse_fetch(message.sender.broker, message.fetch_id)
+                elif isinstance(message, Fetch) or message.epoch == state.epoch:
+                    return role.receive(message)
+            case Flushed(number):
+                state.log.flush_done(number)
+                state.flush()
+                return role.flushed()
+            case PartitionChanged(partition):
+                self._partition_changed(partition)
+            case BrokerRegistered(broker_epoch):
+                self._assignment.broker_epoch = state.broker_epoch = broker_epoch
+            case LogStartMoved(offset):
+                assert offset <= state.high_watermark, "what is not committed may still be needed"
+                state.log.cut_start(offset)
+            case SnapshotStored(point) if isinstance(role, InSyncFollower):
+                return role.snapshot_stored(point)
+            case RecordsOffered() if isinstance(role, InSyncLeader):
+                role.offered(event)
+            case ShutdownAsked() | SnapshotStored():
+                pass
+            case _:
+                state.effects.append(Refuse("this replica does not lead"))
+        return None
+
+    def _partition_changed(self, partition: PartitionState) -> None:
+        state, known = self._state, self._assignment.state
+        if partition.partition_epoch <= known.partition_epoch:
+            return  # said late, or twice
+        self._assignment.state = partition
+        if partition.leader_epoch > known.leader_epoch:
+            state.epoch, state.leader = partition.leader_epoch, partition.leader
+            leads = partition.leader == state.id
+            self._role = InSyncLeader(state, self._assignment) if leads else InSyncFollower(state)
+            self._role.enter()
+            state.effects.append(Announce(self._role.role, state.epoch, state.leader))
+        elif isinstance(self._role, InSyncLeader):
+            self._role.in_sync_changed()

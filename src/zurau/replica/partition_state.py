@@ -1,0 +1,31 @@
+"""What a controller knows of a partition whose replicas it leads, and what a leader asks it to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zurau.ids import Epoch
+from zurau.replica.identity import ReplicaId
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    leader: ReplicaId | None
+    #: Counts leaders.
+    leader_epoch: Epoch
+    #: In order of their names. Never empty: the last one stays, dead or alive, because it may be the last to know.
+    in_sync: tuple[ReplicaId, ...]
+    #: Counts changes of any of these; a proposal for an older state is refused.
+    partition_epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class InSyncProposal:
+    """A leader's wish, for one state of the partition and for brokers as they were started then."""
+
+    leader: ReplicaId
+    leader_epoch: Epoch
+    partition_epoch: Epoch
+    in_sync: tuple[ReplicaId, ...]
+    #: One for each of the above. A broker that has been restarted since is not the one that was caught up.
+    broker_epochs: tuple[Epoch, ...]

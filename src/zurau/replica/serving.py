@@ -1,0 +1,99 @@
+"""Answering fetches: what every leader does, however it came to lead.
+
+A question that has no news waits, a little, for some: the answer then also says that the leader is alive. A question
+whose position is not on this log is corrected at once, and says nothing about how far the follower is.
+"""
+
+from __future__ import annotations
+
+from zurau.ids import Offset
+from zurau.replica.effects import ReadAndSend
+from zurau.replica.identity import ReplicaId
+from zurau.replica.membership import Voters
+from zurau.replica.messages import Fetch, Fetched, SnapshotPoint
+from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.progress import Progress
+from zurau.replica.state import ReplicaState
+
+
+class Serving:
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        self._followers: dict[ReplicaId, Progress] = {}
+
+    def lead(self) -> None:
+        """The first act of a leader: its mark."""
+        state = self._state
+        state.leader = state.id
+        state.append(EpochMark(state.epoch, state.log.end_offset))
+
+    def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
+        state = self._state
+        state.append(Batch(state.epoch, state.log.end_offset, count, data, voters))
+        self.tell_news()
+
+    def answer_fetch(self, fetch: Fetch) -> Progress | None:
+        """What is known of the follower now; None when its log has to be corrected first."""
+        state = self._state
+        progress = self._followers.setdefault(fetch.sender, Progress(state.now_ms))
+        correction = self._correction(fetch)
+        if correction is not None:
+            state.send(fetch.sender.broker, correction)
+            return None
+        progress.asked(fetch, state.log.position, state.now_ms)
+        progress.parked = (fetch, state.now_ms + state.settings.fetch_wait_ms)
+        return progress
+
+    def tell_news(self) -> None:
+        """Answer the parked questions of followers for whom there is something new."""
+        state = self._state
+        for progress in self._followers.values():
+            if progress.parked is not None:
+                fetch = progress.parked[0]
+                if fetch.position != state.log.position or fetch.high_watermark < state.high_watermark:
+                    self._answer(progress, fetch)
+
+    def answer_overdue(self) -> None:
+        for progress in self._followers.values():
+            if progress.parked is not None and self._state.now_ms >= progress.parked[1]:
+                self._answer(progress, progress.parked[0])
+
+    def parked_until_ms(self) -> list[int]:
+        return [progress.parked[1] for progress in self._followers.values() if progress.parked is not None]
+
+    def stored_by(self, replica: ReplicaId) -> Offset:
+        """How far a replica counts, this one included: only what it has stored, and only behind this leader's mark."""
+        state = self._state
+        if replica != state.id:
+            return self._followers[replica].stored_in(state.epoch)
+        return state.stored.offset if state.stored.epoch == state.epoch else -1
+
+    def _correction(self, fetch: Fetch) -> Fetched | None:
+        """What to answer to a follower whose log is not a beginning of this one."""
+        log = self._state.log
+        first = log.epochs.marks[0]
+        begins_too_late = fetch.position.offset < log.start_offset or fetch.position.epoch < first.epoch
+        if log.start_offset > 0 and begins_too_late:
+            mark = EpochMark(first.epoch, log.start_offset)
+            return self._fetched(fetch, snapshot=SnapshotPoint(mark, self._state.membership.first))
+        diverging = log.where_diverging(fetch.position)
+        return self._fetched(fetch, diverging=diverging) if diverging is not None else None
+
+    def _answer(self, progress: Progress, fetch: Fetch) -> None:
+        state = self._state
+        progress.parked = None
+        answer = self._fetched(fetch, marks=state.log.epochs.after(fetch.position.epoch))
+        state.effects.append(ReadAndSend(fetch.sender.broker, answer, fetch.position.offset, state.log.end_offset))
+
+    def _fetched(
+        self,
+        fetch: Fetch,
+        *,
+        marks: tuple[EpochMark, ...] = (),
+        diverging: Position | None = None,
+        snapshot: SnapshotPoint | None = None,
+    ) -> Fetched:
+        state = self._state
+        return Fetched(
+            state.id, state.epoch, fetch.fetch_id, state.high_watermark, marks, diverging=diverging, snapshot=snapshot
+        )
