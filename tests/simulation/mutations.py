@@ -10,6 +10,7 @@ missing.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +21,15 @@ from unittest.mock import patch
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
 from zurau.replica.epochs import Epochs
+from zurau.replica.events import Received
 from zurau.replica.follower import Follower
+from zurau.replica.identity import ReplicaId
+from zurau.replica.in_sync import InSyncLeader
+from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.leader import Leader
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import Fetched, Vote, VoteAnswer
+from zurau.replica.partition_state import InSyncProposal
 from zurau.replica.position import EpochMark, Position
 from zurau.replica.progress import Progress
 from zurau.replica.replica import Replica
@@ -31,6 +37,7 @@ from zurau.replica.roles import Role
 from zurau.replica.serving import Serving
 from zurau.replica.state import ReplicaState
 from zurau.simulation.cluster.cluster import Cluster
+from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.search import Outcome, run_seed
 from zurau.simulation.cluster.storage import ReplicaDisk
@@ -164,6 +171,56 @@ def lead_on_after_a_restart(self: Replica, role: Role) -> Any:
     return cause
 
 
+# In-sync replicas
+
+known_in_sync = property(lambda self: self._assignment.state.in_sync)
+
+
+def wished_in_sync(self: InSyncLeader) -> tuple[ReplicaId, ...]:
+    return self._proposal.in_sync if self._proposal is not None else self._assignment.state.in_sync
+
+
+def forget_what_was_asked(self: InSyncLeader) -> Any:
+    if self._state.now_ms >= self._ask_again_ms:
+        self._proposal = None
+    return _time_passed(self)
+
+
+def register_as_clean(self: Controller, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
+    _register(self, replica, life, was_clean=True)
+
+
+def accept_any_state(self: Controller, proposal: InSyncProposal) -> None:
+    _propose(self, dataclasses.replace(proposal, partition_epoch=self.partition.partition_epoch))
+
+
+def any_start_of_the_broker(self: Controller, replica: ReplicaId, broker_epoch: int) -> bool:
+    return self.is_alive(replica)
+
+
+def elect_anybody(self: Controller) -> None:
+    if self.partition.leader is None:
+        able = [each.replica for each in self._registrations.values() if not each.is_fenced]
+        if able:
+            self._change(leader=able[0], in_sync=(able[0],))
+
+
+def commit_by_too_few(self: InSyncLeader) -> None:
+    settings = dataclasses.replace(self._state.settings, in_sync_min=1)
+    with patch.object(self._state, "settings", settings):
+        _count_in_sync(self)
+
+
+def accept_any_epoch(self: InSyncLeader, message: Any) -> Any:
+    return _in_sync_receive(self, dataclasses.replace(message, epoch=self._state.epoch))
+
+
+def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
+    if isinstance(event, Received):
+        event = Received(dataclasses.replace(event.message, epoch=self._state.epoch))
+    return _in_sync_handle(self, event)
+
+
 # The world
 
 
@@ -177,6 +234,12 @@ _follower_receive = Follower.receive
 _carry_out = Host._carry_out
 _stored = Serving.stored_by
 _enter = Replica._enter
+_time_passed = InSyncLeader.time_passed
+_register = Controller._register
+_propose = Controller.propose
+_count_in_sync = InSyncLeader._count
+_in_sync_receive = InSyncLeader.receive
+_in_sync_handle = InSyncReplica._handle
 
 
 def _always(*_: Any, **__: Any) -> bool:
@@ -185,6 +248,10 @@ def _always(*_: Any, **__: Any) -> bool:
 
 def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any]) -> Mutation:
     return Mutation(name, "quorum", seeds, patches)
+
+
+def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any]) -> Mutation:
+    return Mutation(name, "isr", seeds, patches)
 
 
 MUTATIONS = (
@@ -216,11 +283,24 @@ MUTATIONS = (
     quorum("retention forgets the epoch before the start", 150, (Epochs, "cut_start", forget_epoch_before_the_start)),
     quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),
     quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never)),
+    in_sync("a leader counts only whom it knows to be in sync", 300, (InSyncLeader, "maximal", known_in_sync)),
+    in_sync("a leader counts only whom it wants in sync", 300, (InSyncLeader, "maximal", property(wished_in_sync))),
+    in_sync("a proposal is forgotten before it is answered", 300, (InSyncLeader, "time_passed", forget_what_was_asked)),
+    in_sync("an unclean restart stays in sync", 300, (Controller, "_register", register_as_clean)),
+    in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state)),
+    in_sync("a broker that was restarted since is taken in", 600, (Controller, "_may_join", any_start_of_the_broker)),
+    in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect_if_needed", elect_anybody)),
+    in_sync("too few replicas commit", 300, (InSyncLeader, "_count", commit_by_too_few)),
+    in_sync("a follower of another epoch is counted", 300, (InSyncLeader, "receive", accept_any_epoch)),
+    in_sync("an answer of another epoch is taken", 300, (InSyncReplica, "_handle", believe_any_epoch)),
+    in_sync("logs are compared by offset only, in sync", 60, (LogView, "where_diverging", diverging_by_offset)),
+    in_sync("a replica is in sync without the leader's mark", 300, (Progress, "stored_in", count_older_epochs)),
+    in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
 )
 
 
 def main(arguments: list[str]) -> None:
-    wanted = [each for each in MUTATIONS if not arguments or arguments[0] in each.name]
+    wanted = [each for each in MUTATIONS if not arguments or arguments[0] in (each.name, each.mode)]
     print(f"{'planted bug':52} {'mode':7} {'within':>6} {'found':>6}  by")
     for mutation in wanted:
         found = find(mutation)

@@ -34,6 +34,8 @@ class Controller:
         self._registrations: dict[BrokerId, Registration] = {}
         self._broker_epochs = 0
         self.partition = PartitionState(None, 0, replicas, 0)
+        #: Replicas that left the in-sync set without having lost anything, the latest last (KIP-966 has the like).
+        self.eligible: list[ReplicaId] = []
 
     def heard(self, replica: ReplicaId, life: int, *, was_clean: bool) -> Epoch | None:
         """A broker is alive. Returns the number of its start; None when a later start is known."""
@@ -77,11 +79,13 @@ class Controller:
         before = self._registrations.get(replica.broker)
         self._broker_epochs += 1
         self._registrations[replica.broker] = Registration(replica, life, self._broker_epochs, self._cluster.now_ms)
+        self._cluster.tainted.discard(replica)
         if before is not None and before.replica != replica:
-            self._leave(before.replica)
+            self._forget(before.replica)
+            self._cluster.tainted.discard(before.replica)
         if not was_clean and not self._cluster.swarm.settings.waits_for_flush:
             # It may have lost what it was counted for, unless that was flushed; let it catch up first.
-            self._leave(replica)
+            self._forget(replica)
         if self.partition.leader is not None and self.partition.leader.broker == replica.broker:
             self._change(leader=None)  # it has lost its reign with its memory
 
@@ -93,6 +97,16 @@ class Controller:
             self._change(in_sync=rest, leader=None)
         elif rest != known.in_sync:
             self._change(in_sync=rest)
+
+    def _forget(self, replica: ReplicaId) -> None:
+        """It has lost something. If it was the last in sync, whoever left that set before it has everything that more
+        than one of them acknowledged."""
+        self.eligible = [each for each in self.eligible if each != replica]
+        known = self.partition
+        rest = tuple(each for each in known.in_sync if each != replica) or tuple(self.eligible[-1:]) or known.in_sync
+        if rest != known.in_sync:
+            self._change(in_sync=rest, leader=None if known.leader == replica else known.leader)
+            self.eligible = [each for each in self.eligible if each != replica]
 
     def _may_join(self, replica: ReplicaId, broker_epoch: Epoch) -> bool:
         return self.is_alive(replica) and self._registrations[replica.broker].broker_epoch == broker_epoch
@@ -106,7 +120,9 @@ class Controller:
     def _change(self, **changes: object) -> None:
         known = self.partition
         changed = replace(known, partition_epoch=known.partition_epoch + 1, **changes)  # type: ignore[arg-type]
-        if "leader" in changes:
+        if changed.leader != known.leader:
             changed = replace(changed, leader_epoch=known.leader_epoch + 1)
+        left = [each for each in known.in_sync if each not in changed.in_sync]
+        self.eligible = [each for each in [*self.eligible, *left] if each not in changed.in_sync]
         self.partition = changed
         self._cluster.partition_changed(known, changed)

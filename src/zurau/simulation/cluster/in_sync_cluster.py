@@ -52,7 +52,7 @@ class InSyncCluster(Cluster):
     def checkers(self) -> list[Checker]:
         replicas = tuple(host.id for host in self.hosts)
         self.controller = Controller(self, replicas)
-        #: In-sync replicas that have lost something, or may have, and that the controller still counts.
+        #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
         self.tainted: set[ReplicaId] = set()
         return [checker(self) for checker in IN_SYNC_CHECKERS]
 
@@ -90,7 +90,6 @@ class InSyncCluster(Cluster):
     def partition_changed(self, before: PartitionState, now: PartitionState) -> None:
         leader = now.leader or "nobody"
         self.note(f"-- the controller: {leader} leads in epoch {now.leader_epoch}, in sync: {_names(now.in_sync)}")
-        self.tainted &= set(now.in_sync)
         for checker in self.in_sync_checkers:
             checker.changed(before, now)
 
@@ -101,24 +100,28 @@ class InSyncCluster(Cluster):
     # Losses: of k in-sync replicas, at most k-1
 
     def crash(self, host: Host, down_ms: float, *, loses: bool = True) -> None:
-        if loses and not self.swarm.settings.waits_for_flush and host.id in self.controller.partition.in_sync:
-            if not self._may_lose(host.id):
-                loses = False
-            elif host.is_up:
+        if loses and not self.swarm.settings.waits_for_flush and host.is_up:
+            loses = self._may_lose(host.id)
+            if loses:
                 self.tainted.add(host.id)
         super().crash(host, down_ms, loses=loses)
 
     def wipe(self, host: Host, down_ms: float) -> None:
-        in_sync = self.controller.partition.in_sync
-        if host.id in in_sync and not self._may_lose(host.id):
+        if not host.is_up or not self._may_lose(host.id):
             return
-        if host.id in in_sync:
-            self.tainted.add(host.id)
-        Cluster.crash(self, host, down_ms)
+        self.tainted.add(host.id)
+        super().crash(host, down_ms, loses=False)
+        host.was_clean = False
         self.replace_disk(host)
 
     def _may_lose(self, replica: ReplicaId) -> bool:
-        return any(other != replica and other not in self.tainted for other in self.controller.partition.in_sync)
+        """Somebody is left that has everything, and whom the controller would choose."""
+        lost = self.tainted | {replica}
+        if any(each not in lost for each in self.controller.partition.in_sync):
+            return True
+        last = [each for each in self.controller.eligible if each not in lost][-1:]
+        disk = self.disk_of(last[0]) if last else None
+        return disk is not None and disk.seen.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
 
     def members(self, leader: Host) -> Sequence[ReplicaId]:
         return self.controller.partition.in_sync
