@@ -76,18 +76,17 @@ class Controller:
         return known is not None and known.replica == replica and not known.is_fenced
 
     def _register(self, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
-        before = self._registrations.get(replica.broker)
         self._broker_epochs += 1
         self._registrations[replica.broker] = Registration(replica, life, self._broker_epochs, self._cluster.now_ms)
-        self._cluster.tainted.discard(replica)
-        if before is not None and before.replica != replica:
-            self._forget(before.replica)
-            self._cluster.tainted.discard(before.replica)
+        for each in (*self.partition.in_sync, *self.eligible):
+            if each.broker == replica.broker and each != replica:
+                self._forget(each)  # its disk is gone
         if not was_clean and not self._cluster.swarm.settings.waits_for_flush:
             # It may have lost what it was counted for, unless that was flushed; let it catch up first.
             self._forget(replica)
         if self.partition.leader is not None and self.partition.leader.broker == replica.broker:
             self._change(leader=None)  # it has lost its reign with its memory
+        self._cluster.registered(replica, life)
 
     def _leave(self, replica: ReplicaId) -> None:
         """Not in sync any more, unless it is the last; and not the leader."""

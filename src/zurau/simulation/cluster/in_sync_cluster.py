@@ -53,7 +53,7 @@ class InSyncCluster(Cluster):
         replicas = tuple(host.id for host in self.hosts)
         self.controller = Controller(self, replicas)
         #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
-        self.tainted: set[ReplicaId] = set()
+        self.tainted: dict[ReplicaId, int] = {}
         return [checker(self) for checker in IN_SYNC_CHECKERS]
 
     # Between brokers and the controller
@@ -93,6 +93,12 @@ class InSyncCluster(Cluster):
         for checker in self.in_sync_checkers:
             checker.changed(before, now)
 
+    def registered(self, replica: ReplicaId, life: int) -> None:
+        """The controller knows of this start, and of every loss before it."""
+        known = [each for each in self.tainted if each.broker == replica.broker and self.tainted[each] < life]
+        for each in known:
+            del self.tainted[each]
+
     def operate(self) -> None:
         self.controller.look()
         self.at(self.now_ms + 50, self.operate)
@@ -103,20 +109,20 @@ class InSyncCluster(Cluster):
         if loses and not self.swarm.settings.waits_for_flush and host.is_up:
             loses = self._may_lose(host.id)
             if loses:
-                self.tainted.add(host.id)
+                self.tainted[host.id] = host.life
         super().crash(host, down_ms, loses=loses)
 
     def wipe(self, host: Host, down_ms: float) -> None:
         if not host.is_up or not self._may_lose(host.id):
             return
-        self.tainted.add(host.id)
+        self.tainted[host.id] = host.life
         super().crash(host, down_ms, loses=False)
         host.was_clean = False
         self.replace_disk(host)
 
     def _may_lose(self, replica: ReplicaId) -> bool:
         """Somebody is left that has everything, and whom the controller would choose."""
-        lost = self.tainted | {replica}
+        lost = {*self.tainted, replica}
         if any(each not in lost for each in self.controller.partition.in_sync):
             return True
         last = [each for each in self.controller.eligible if each not in lost][-1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zurau.replica.effects import Announce, Append, CutEnd, Effect, ReadAndSend, Release, SaveVote, Send
+from zurau.replica.effects import Announce, Append, CutEnd, Effect, ReadAndSend, Release, RestartLog, SaveVote, Send
 from zurau.replica.events import Event, Received, TimePassed
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, Vote, VoteAnswer
 
@@ -52,6 +52,8 @@ def effect_in_words(effect: Effect) -> str | None:
         case Announce(role, epoch, leader):
             follows = f" of {leader}" if leader is not None and role == "follower" else ""
             return f"is {role}{follows} in epoch {epoch}"
+        case RestartLog(point):
+            return f"begins its log anew at {point.mark.start_offset}, after epoch {point.mark.epoch}"
         case _:
             return str(effect)
 

@@ -1,0 +1,311 @@
+"""What replicas do, told as transcripts.
+
+A line with `>` is something that happens; the indented lines below it are what the replicas do about it. Fetches, their
+answers and flushes happen by themselves in `messages flow` and are not mentioned. Change the code, run with
+ZURAU_REWRITE_STORIES=1, and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from zurau.ids import BrokerId
+from zurau.replica.effects import (
+    Announce,
+    Append,
+    AskController,
+    CutEnd,
+    Effect,
+    FetchSnapshot,
+    ReadAndSend,
+    Refuse,
+    Release,
+    RestartLog,
+    SaveVote,
+    Send,
+    StartFlush,
+)
+from zurau.replica.events import (
+    BrokerRegistered,
+    Event,
+    Flushed,
+    LogStartMoved,
+    PartitionChanged,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+    TransferAsked,
+    VoterChangeAsked,
+)
+from zurau.replica.identity import ReplicaId
+from zurau.replica.in_sync_replica import InSyncReplica
+from zurau.replica.messages import EndEpoch, Message, Vote, VoteAnswer
+from zurau.replica.partition_state import PartitionState
+from zurau.replica.replica import Replica
+from zurau.replica.roles import Role
+from zurau.replica.settings import ReplicaSettings
+from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.cluster.transcript import effect_in_words, in_words
+
+FOLDER = Path(__file__).parent / "replica"
+STORIES = sorted(FOLDER.glob("*.txt"))
+REWRITE = os.environ.get("ZURAU_REWRITE_STORIES") == "1"
+SETTINGS = ReplicaSettings(fetch_timeout_ms=1000, election_timeout_ms=500, in_sync_min=1, lag_max_ms=2000)
+_DELIVERIES_MAX = 400
+
+
+class NoChance:
+    """Nothing is left to chance in a story."""
+
+    def bytes(self, count: int) -> bytes:
+        return bytes(count)
+
+    def below(self, bound: int) -> int:
+        return 0
+
+
+def named(text: str) -> ReplicaId:
+    return ReplicaId(BrokerId(int(text[0])), text[1:])
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.disks: dict[ReplicaId, ReplicaDisk] = {}
+        self.replicas: dict[ReplicaId, Replica | InSyncReplica] = {}
+        #: Everybody has a clock of their own: in a story, time passes for those who are named.
+        self.clocks: dict[ReplicaId, int] = {}
+        self.letters: list[tuple[ReplicaId, int, Message]] = []
+        self.flushes: list[tuple[ReplicaId, int]] = []
+        self.cut: set[frozenset[int]] = set()
+        self.partition: PartitionState | None = None
+        self.first: tuple[ReplicaId, ...] = ()
+
+    # Telling
+
+    def tell(self, line: str) -> Iterator[str]:
+        for pattern, act in self.PHRASES:
+            match = re.fullmatch(pattern, line)
+            if match:
+                yield from act(self, *match.groups()) or ()
+                return
+        raise AssertionError(f"nobody knows what this means: {line}")
+
+    def voters(self, names: str) -> Iterator[str]:
+        self.first = tuple(named(name) for name in names.split())
+        for each in self.first:
+            self.disks[each] = ReplicaDisk(each.directory, self.first)
+            yield from self.start(str(each))
+
+    def start(self, name: str) -> Iterator[str]:
+        replica, disk = named(name), self.disks[named(name)]
+        self.clocks.setdefault(replica, 0)
+        if self.partition is not None:
+            self.replicas[replica] = InSyncReplica(
+                replica, log=disk.view(), high_watermark=disk.high_watermark, settings=SETTINGS, randomness=NoChance()
+            )
+            yield from self.happen(replica, BrokerRegistered(replica.broker))
+        else:
+            self.replicas[replica] = Replica(
+                replica,
+                brokers=tuple(each.broker for each in self.first),
+                log=disk.view(),
+                membership=disk.membership(),
+                epoch=disk.epoch,
+                voted_for=disk.voted_for,
+                high_watermark=disk.high_watermark,
+                settings=SETTINGS,
+                randomness=NoChance(),
+            )
+        list(self.happen(replica, TimePassed()))
+
+    def crash(self, name: str) -> None:
+        replica = named(name)
+        del self.replicas[replica]
+        self.disks[replica].crash(Random(0), loses=False)
+        self.flushes = [each for each in self.flushes if each[0] != replica]
+
+    def lose_power(self, name: str) -> None:
+        disk = self.disks[named(name)]
+        disk._writes.clear()
+        self.crash(name)
+
+    def lose_disk(self, name: str, new_name: str) -> Iterator[str]:
+        if named(name) in self.replicas:
+            self.crash(name)
+        self.disks[named(new_name)] = ReplicaDisk(named(new_name).directory, self.first)
+        yield from self.start(new_name)
+
+    def pass_time(self, duration: str, name: str) -> Iterator[str]:
+        self.clocks[named(name)] += int(duration)
+        yield from self.happen(named(name), TimePassed())
+
+    def write(self, name: str, values: str) -> Iterator[str]:
+        for value in values.split():
+            yield from self.happen(named(name), RecordsOffered(value.encode(), 1))
+
+    def isolate(self, one: str, others: str) -> None:
+        for other in others.split():
+            self.cut.add(frozenset((named(one).broker, named(other).broker)))
+
+    def rejoin(self) -> None:
+        self.cut.clear()
+
+    def add_voter(self, name: str, verb: str, voter: str) -> Iterator[str]:
+        change = VoterChangeAsked(add=named(voter)) if verb == "add" else VoterChangeAsked(remove=named(voter))
+        yield from self.happen(named(name), change)
+
+    def transfer(self, name: str, to: str) -> Iterator[str]:
+        yield from self.happen(named(name), TransferAsked(named(to)))
+
+    def shut_down(self, name: str) -> Iterator[str]:
+        yield from self.happen(named(name), ShutdownAsked())
+
+    def expire(self, name: str, offset: str) -> Iterator[str]:
+        self.disks[named(name)].expire(int(offset))
+        yield from self.happen(named(name), LogStartMoved(int(offset)))
+
+    def decide(self, leader: str, names: str) -> Iterator[str]:
+        """The controller's word, as a change of what it said before."""
+        before = self.partition or PartitionState(None, 0, (), 0)
+        leads = named(leader)
+        epoch = before.leader_epoch + (leads != before.leader)
+        in_sync = tuple(named(name) for name in names.split())
+        self.partition = PartitionState(leads, epoch, in_sync, before.partition_epoch + 1)
+        for replica in sorted(self.replicas):
+            yield from self.happen(replica, PartitionChanged(self.partition))
+
+    def in_sync(self, names: str) -> Iterator[str]:
+        self.partition = PartitionState(None, 0, (), 0)
+        yield from self.voters(names)
+
+    def elect(self, name: str) -> Iterator[str]:
+        """An election that nobody needs to hear about."""
+        list(self.pass_time("1000", name))
+        done = list(self.flow())
+        yield from (line for line in done if line.startswith(f"{name} is leader"))
+
+    def flow(self, until: str | None = None) -> Iterator[str]:
+        """Everything that is under way arrives, and what follows from it, until nothing is, or somebody leads."""
+        for _ in range(_DELIVERIES_MAX):
+            if until is not None and self.replicas[named(until)].role is Role.LEADER:
+                self.letters.clear()
+                return
+            if self.flushes:
+                replica, number = self.flushes.pop(0)
+                self.disks[replica].end_flush(number)
+                yield from self.happen(replica, Flushed(number))
+            elif self.letters:
+                sender, to, message = self.letters.pop(0)
+                target = next((each for each in self.replicas if each.broker == to), None)
+                if target is not None and frozenset((sender.broker, to)) not in self.cut:
+                    yield from self.happen(target, Received(message))
+            else:
+                return
+        raise AssertionError("they never come to an end")
+
+    # Doing
+
+    def happen(self, replica: ReplicaId, event: Event) -> Iterator[str]:
+        for effect in self.replicas[replica].step(event, self.clocks[replica]):
+            yield from self.carry_out(replica, effect)
+
+    def carry_out(self, replica: ReplicaId, effect: Effect) -> Iterator[str]:
+        disk = self.disks[replica]
+        match effect:
+            case Append(items):
+                for item in items:
+                    disk.append(item)
+            case CutEnd(point):
+                disk.cut(point)
+            case SaveVote(epoch, voted_for):
+                disk.epoch, disk.voted_for = epoch, voted_for
+            case StartFlush(number):
+                disk.begin_flush(number)
+                self.flushes.append((replica, number))
+            case Send(to, message):
+                self.letters.append((replica, to, message))
+            case ReadAndSend(to, message, from_offset, upto_offset):
+                batches = disk.seen.read(from_offset, upto_offset, 10)
+                self.letters.append((replica, to, replace(message, batches=batches)))
+            case Release(high_watermark):
+                disk.high_watermark = high_watermark
+            case RestartLog(point):
+                disk.restart(point, 0)
+            case FetchSnapshot(_, point):
+                yield f"{replica} fetches a snapshot of what is before {point.mark.start_offset}"
+                yield from self.happen(replica, SnapshotStored(point))
+        words = worth_telling(effect)
+        if words is not None:
+            yield f"{replica} {words}"
+
+    PHRASES = (
+        (r"voters (.+)", voters),
+        (r"replicas (.+)", in_sync),
+        (r"messages flow", flow),
+        (r"messages flow until (\w+) leads, and are lost then", flow),
+        (r"(\w+) is elected", elect),
+        (r"(\d+) ms pass for (\w+)", pass_time),
+        (r"(\w+) writes (.+)", write),
+        (r"(\w+) is cut off from (.+)", isolate),
+        (r"everybody hears everybody", rejoin),
+        (r"(\w+) stops", crash),
+        (r"(\w+) loses power", lose_power),
+        (r"(\w+) starts", start),
+        (r"(\w+) comes back as (\w+) with an empty disk", lose_disk),
+        (r"(\w+) is asked to (add|remove) (\w+)", add_voter),
+        (r"(\w+) is asked to let (\w+) lead", transfer),
+        (r"(\w+) is asked to shut down", shut_down),
+        (r"retention removes what (\w+) has below (\d+)", expire),
+        (r"the controller lets (\w+) lead, with (.+) in sync", decide),
+    )
+
+
+def worth_telling(effect: Effect) -> str | None:
+    match effect:
+        case Send(to, Vote() | VoteAnswer() | EndEpoch() as message):
+            return f"to {to}: {in_words(message)}"
+        case Send(to, message) if getattr(message, "diverging", None) is not None:
+            return f"to {to}: {in_words(message)}"
+        case AskController(proposal):
+            return f"asks the controller for {', '.join(map(str, proposal.in_sync))} in sync"
+        case Refuse(reason):
+            return f"refuses: {reason}"
+        case Append() | CutEnd() | SaveVote() | Release() | Announce() | RestartLog():
+            return effect_in_words(effect)
+        case _:
+            return None
+
+
+def perform(story: str) -> str:
+    """The story again, with what is done now in the place of what was done then."""
+    stage = Stage()
+    lines: list[str] = []
+    for line in story.splitlines():
+        if not line.startswith("  "):
+            lines.append(line)
+        if line.startswith("> "):
+            lines += [f"  {done}" for done in stage.tell(line.removeprefix("> "))]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_replicas_behave_as_their_story_tells(path):
+    told = path.read_text(encoding="utf-8")
+    now = perform(told)
+    if REWRITE:
+        path.write_text(now, encoding="utf-8")
+    else:
+        assert now == told
+
+
+def test_there_are_replica_stories_to_be_told():
+    assert len(STORIES) >= 8
