@@ -159,7 +159,7 @@ class Replica:
                 return role.change_voters(event)
             case TransferAsked():
                 return role.transfer(event)
-            case ShutdownAsked():
+            case _:  # shut down
                 return role.resign()
         return None
 

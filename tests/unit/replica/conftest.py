@@ -1,0 +1,68 @@
+"""Replicas on their own: what they are told comes from the test, and chance is always 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from zurau.ids import BrokerId
+from zurau.replica.identity import ReplicaId
+from zurau.replica.in_sync_replica import InSyncReplica
+from zurau.replica.log_view import LogView
+from zurau.replica.membership import Membership
+from zurau.replica.replica import Replica
+from zurau.replica.settings import ReplicaSettings
+
+
+class NoChance:
+    def bytes(self, count: int) -> bytes:
+        return bytes(count)
+
+    def below(self, bound: int) -> int:
+        return 0
+
+
+def named(text: str) -> ReplicaId:
+    return ReplicaId(BrokerId(int(text[0])), text[1:])
+
+
+@pytest.fixture
+def ids() -> Callable[[str], tuple[ReplicaId, ...]]:
+    return lambda names: tuple(named(name) for name in names.split())
+
+
+@pytest.fixture
+def make() -> Callable[..., Replica]:
+    def make(
+        name: str = "1a", voters: str = "1a 2a 3a", *, log: LogView | None = None, high_watermark: int = 0
+    ) -> Replica:
+        return Replica(
+            named(name),
+            brokers=(),
+            log=log or LogView(),
+            membership=Membership(named(each) for each in voters.split()),
+            epoch=0,
+            voted_for=None,
+            high_watermark=high_watermark,
+            settings=ReplicaSettings(),
+            randomness=NoChance(),
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_in_sync() -> Callable[..., InSyncReplica]:
+    def make(
+        name: str = "1a", *, log: LogView | None = None, high_watermark: int = 0, **settings: object
+    ) -> InSyncReplica:
+        return InSyncReplica(
+            named(name),
+            log=log or LogView(),
+            high_watermark=high_watermark,
+            settings=ReplicaSettings(**settings),
+            randomness=NoChance(),
+        )
+
+    return make

@@ -1,0 +1,146 @@
+"""One replica in in-sync mode, told what the stories leave out."""
+
+from __future__ import annotations
+
+from zurau.replica.effects import AskController, Refuse, RestartLog, Send
+from zurau.replica.events import (
+    BrokerRegistered,
+    Flushed,
+    LogStartMoved,
+    PartitionChanged,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+    TransferAsked,
+)
+from zurau.replica.log_view import LogView
+from zurau.replica.messages import BeginEpoch, Fetch, FetchRefused, SnapshotPoint
+from zurau.replica.partition_state import PartitionState
+from zurau.replica.position import EpochMark, Position
+from zurau.replica.roles import Role
+
+
+def leading(make_in_sync, ids, in_sync="1a 2a", **settings):
+    """1a, leading in epoch 1; it counts for what it has written."""
+    replica = make_in_sync(waits_for_flush=False, **settings)
+    replica.step(BrokerRegistered(4), 0)
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids(in_sync), 1)), 0)
+    return replica
+
+
+def fetch(ids, name, position, *, epoch=1, broker_epoch=9):
+    return Received(Fetch(ids(name)[0], epoch, 1, position, 0, broker_epoch))
+
+
+def test_until_the_controller_speaks_a_replica_waits(make_in_sync):
+    replica = make_in_sync()
+    assert replica.step(TimePassed(), 0) == ()
+    assert (replica.role, replica.leader, replica.epoch, replica.maximal_in_sync) == (Role.FOLLOWER, None, -1, ())
+    assert replica.deadline_ms == 250
+
+
+def test_the_smallest_offset_in_sync_is_committed(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a 2a 3a")
+    replica.step(RecordsOffered(b"xy", 2), 0)
+    replica.step(fetch(ids, "2a", Position(1, 2)), 0)
+    assert not replica.is_established
+    replica.step(fetch(ids, "3a", Position(1, 1)), 0)
+    assert (replica.high_watermark, replica.is_established, replica.id) == (1, True, ids("1a")[0])
+
+
+def test_a_leader_that_waits_for_flushes_counts_itself_when_it_has_flushed(make_in_sync, ids):
+    replica = make_in_sync()
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a"), 1)), 0)
+    replica.step(RecordsOffered(b"x", 1), 0)
+    replica.step(Flushed(1), 0)
+    assert replica.high_watermark == 0
+    replica.step(Flushed(2), 0)
+    assert replica.high_watermark == 1
+
+
+def test_nothing_is_accepted_or_committed_by_fewer_than_the_topic_asks_for(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a", in_sync_min=2)
+    assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("too few replicas are in sync"),)
+    assert not replica.is_established
+
+
+def test_a_proposal_is_repeated_until_the_controller_answers(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a")
+    replica.step(fetch(ids, "2a", Position(1, 0)), 0)
+    [asked] = [each for each in replica.step(TimePassed(), 250) if isinstance(each, AskController)]
+    assert (asked.proposal.in_sync, asked.proposal.broker_epochs) == (ids("1a 2a"), (4, 9))
+    assert replica.maximal_in_sync == ids("1a 2a")
+    assert asked in replica.step(TimePassed(), 500)
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 2)), 500)
+    assert replica.assignment.in_sync == ids("1a 2a")
+    assert asked not in replica.step(TimePassed(), 750)
+
+
+def test_a_follower_whose_broker_is_not_registered_is_not_asked_for(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a")
+    replica.step(fetch(ids, "2a", Position(1, 0), broker_epoch=-1), 0)
+    assert not any(isinstance(each, AskController) for each in replica.step(TimePassed(), 250))
+
+
+def test_a_fetch_of_another_epoch_is_refused(make_in_sync, ids):
+    replica = leading(make_in_sync, ids)
+    [effect] = replica.step(fetch(ids, "2a", Position(1, 0), epoch=2), 0)
+    assert isinstance(effect, Send)
+    assert isinstance(effect.message, FetchRefused)
+
+
+def test_a_follower_whose_log_differs_is_not_counted(make_in_sync, ids):
+    replica = leading(make_in_sync, ids)
+    replica.step(fetch(ids, "2a", Position(0, 7)), 0)
+    assert not replica.is_established
+
+
+def test_one_that_does_not_lead_refuses_fetches_and_records(make_in_sync, ids):
+    replica = make_in_sync()
+    [effect] = replica.step(fetch(ids, "2a", Position(1, 0)), 0)
+    assert isinstance(effect.message, FetchRefused)
+    assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("this replica does not lead"),)
+    assert replica.step(TransferAsked(ids("2a")[0]), 0) == (Refuse("this replica does not lead"),)
+    assert replica.step(ShutdownAsked(), 0) == ()
+
+
+def test_what_the_controller_said_earlier_is_not_heard_later(make_in_sync, ids):
+    replica = leading(make_in_sync, ids)
+    assert replica.step(PartitionChanged(PartitionState(ids("2a")[0], 0, ids("2a"), 0)), 0) == ()
+    assert replica.leader == ids("1a")[0]
+
+
+def test_a_change_of_the_set_means_nothing_to_a_follower(make_in_sync, ids):
+    replica = make_in_sync()
+    leader = ids("2a")[0]
+    replica.step(PartitionChanged(PartitionState(leader, 1, ids("1a 2a"), 1)), 0)
+    assert replica.step(PartitionChanged(PartitionState(leader, 1, ids("2a"), 2)), 0) == ()
+    assert replica.step(Received(BeginEpoch(leader, 9)), 0) == ()
+
+
+def test_a_leader_ignores_messages_of_elections(make_in_sync, ids):
+    assert leading(make_in_sync, ids).step(Received(BeginEpoch(ids("2a")[0], 1)), 0) == ()
+
+
+def test_a_follower_begins_anew_behind_a_snapshot_and_a_leader_does_not(make_in_sync, ids):
+    point = SnapshotPoint(EpochMark(1, 5), ())
+    replica = make_in_sync()
+    assert RestartLog(point) in replica.step(SnapshotStored(point), 0)
+    assert replica.log.position == Position(1, 5)
+    assert leading(make_in_sync, ids).step(SnapshotStored(point), 0) == ()
+
+
+def test_retention_moves_the_start_in_sync_mode_too(make_in_sync):
+    replica = make_in_sync(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=4)
+    replica.step(LogStartMoved(3), 0)
+    assert replica.log.start_offset == 3
+
+
+def test_a_leader_wakes_for_a_question_that_it_keeps(make_in_sync, ids):
+    replica = leading(make_in_sync, ids)
+    replica.step(fetch(ids, "2a", Position(1, 0)), 0)
+    assert replica.deadline_ms == 200
+    [effect] = replica.step(TimePassed(), 200)
+    assert effect.message.batches == ()

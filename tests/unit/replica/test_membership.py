@@ -1,0 +1,42 @@
+"""Who votes, as the log says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from zurau.replica.membership import Membership
+from zurau.replica.position import Batch
+
+
+def test_a_change_holds_from_when_it_is_in_the_log_until_it_is_cut_off(ids):
+    membership = Membership(ids("1a 2a"))
+    membership.appended([Batch(1, 7, 1, b"", voters=ids("1a 2a 3a"))])
+    assert membership.voters == ids("1a 2a 3a")
+    membership.cut_end(7)
+    assert membership.voters == ids("1a 2a")
+
+
+def test_a_change_is_settled_when_the_high_watermark_has_passed_it(ids):
+    membership = Membership(ids("1a"))
+    membership.appended([Batch(1, 7, 1, b"", voters=ids("1a 2a"))])
+    assert not membership.is_settled(7)
+    assert membership.is_settled(8)
+
+
+def test_voters_are_known_when_the_change_that_made_them_is_gone(ids):
+    membership = Membership(ids("1a"))
+    membership.appended([Batch(1, 3, 1, b"", voters=ids("1a 2a")), Batch(1, 6, 1, b"", voters=ids("2a"))])
+    membership.cut_start(5)
+    assert membership.first == ids("1a 2a")
+    assert membership.voters == ids("2a")
+    membership.cut_start(5)
+    assert membership.first == ids("1a 2a")
+
+
+def test_adding_a_voter_twice_changes_nothing(ids):
+    assert Membership(ids("1a 2a")).with_change(ids("2a")[0], None) == ids("1a 2a")
+
+
+def test_two_changes_at_once_are_a_defect(ids):
+    with pytest.raises(AssertionError):
+        Membership(ids("1a")).with_change(*ids("2a 1a"))

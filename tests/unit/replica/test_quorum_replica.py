@@ -1,0 +1,274 @@
+"""One replica in quorum mode, told what the stories leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from zurau.replica.effects import Announce, Refuse, SaveVote, Send, StartFlush
+from zurau.replica.events import (
+    Flushed,
+    LogStartMoved,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+    VoterChangeAsked,
+)
+from zurau.replica.log_view import LogView
+from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint, Vote, VoteAnswer
+from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.roles import Role
+
+EMPTY = Position(-1, 0)
+
+
+def sent(effects, kind):
+    return [effect.message for effect in effects if isinstance(effect, Send) and isinstance(effect.message, kind)]
+
+
+def elected(make, ids, **settings):
+    """1a, leading in epoch 1, its mark flushed."""
+    replica = make(**settings)
+    replica.step(TimePassed(), 0)
+    replica.step(TimePassed(), 1000)
+    other = ids("2a")[0]
+    replica.step(Received(VoteAnswer(other, 0, True, True)), 1000)
+    replica.step(Received(VoteAnswer(other, 1, True, False)), 1000)
+    replica.step(Flushed(1), 1000)
+    assert replica.role is Role.LEADER
+    return replica
+
+
+def test_before_its_first_step_a_replica_is_a_follower_that_wants_to_be_woken(make):
+    replica = make()
+    assert (replica.role, replica.deadline_ms, replica.leader) == (Role.FOLLOWER, 0, None)
+    replica.step(TimePassed(), 0)
+    assert replica.deadline_ms == 250
+
+
+def test_a_lone_voter_leads_at_once_and_commits_what_it_has_flushed(make, ids):
+    replica = make(voters="1a")
+    effects = replica.step(TimePassed(), 0)
+    assert SaveVote(1, ids("1a")[0]) in effects
+    assert effects[-1] == Announce(Role.LEADER, 1, replica.id)
+    assert (replica.voters, replica.deadline_ms) == (ids("1a"), 250)
+    assert replica.leader == replica.id == ids("1a")[0]
+    replica.step(RecordsOffered(b"x", 1), 0)
+    assert (replica.high_watermark, replica.is_established) == (0, False)
+    replica.step(Flushed(1), 0)
+    replica.step(Flushed(2), 0)
+    assert (replica.high_watermark, replica.is_established, replica.epoch) == (1, True, 1)
+
+
+def test_a_vote_is_saved_before_it_is_said(make, ids):
+    replica = make()
+    me, other = ids("1a 2a")
+    effects = replica.step(Received(Vote(other, 5, me, EMPTY, is_pre=False)), 0)
+    saved = effects.index(SaveVote(5, other))
+    said = effects.index(Send(other.broker, VoteAnswer(me, 5, True, False)))
+    assert saved < said
+
+
+def test_a_vote_that_is_asked_for_again_is_not_saved_again(make, ids):
+    replica = make()
+    me, other = ids("1a 2a")
+    vote = Received(Vote(other, 5, me, EMPTY, is_pre=False))
+    replica.step(vote, 0)
+    effects = replica.step(vote, 0)
+    assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [True]
+    assert not any(isinstance(effect, SaveVote) for effect in effects)
+
+
+def test_a_vote_is_given_to_one_only(make, ids):
+    replica = make()
+    me, second, third = ids("1a 2a 3a")
+    replica.step(Received(Vote(second, 5, me, EMPTY, is_pre=False)), 0)
+    effects = replica.step(Received(Vote(third, 5, me, EMPTY, is_pre=False)), 0)
+    assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [False]
+
+
+def test_a_vote_for_whoever_had_this_broker_before_is_not_answered(make, ids):
+    replica = make("1b", "1a 2a 3a")
+    effects = replica.step(Received(Vote(ids("2a")[0], 5, ids("1a")[0], EMPTY, is_pre=False)), 0)
+    assert sent(effects, VoteAnswer) == []
+
+
+def test_a_shorter_log_gets_no_vote(make, ids):
+    replica = make(log=LogView(0, 4, [EpochMark(2, 0)]))
+    effects = replica.step(Received(Vote(ids("2a")[0], 5, ids("1a")[0], Position(1, 9), is_pre=False)), 0)
+    assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [False]
+
+
+def test_a_pre_vote_changes_nothing_even_from_a_later_epoch(make, ids):
+    replica = make()
+    effects = replica.step(Received(Vote(ids("2a")[0], 9, ids("1a")[0], EMPTY, is_pre=True)), 0)
+    assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [True]
+    assert replica.epoch == 0
+
+
+def test_votes_are_asked_for_again_from_those_who_did_not_answer(make, ids):
+    replica = make()
+    replica.step(TimePassed(), 0)
+    replica.step(TimePassed(), 1000)
+    assert replica.role is Role.PROSPECTIVE
+    replica.step(Received(VoteAnswer(ids("2a")[0], 0, False, True)), 1000)
+    assert replica.deadline_ms == 1250
+    effects = replica.step(TimePassed(), 1250)
+    assert [vote.voter for vote in sent(effects, Vote)] == list(ids("3a"))
+
+
+def test_a_round_that_nobody_wins_is_followed_by_another(make):
+    replica = make()
+    replica.step(TimePassed(), 0)
+    replica.step(TimePassed(), 1000)
+    effects = replica.step(TimePassed(), 1500)
+    assert len(sent(effects, Vote)) == 2
+    assert replica.role is Role.PROSPECTIVE
+
+
+def test_a_candidate_hears_of_flushes_and_fetches_without_harm(make, ids):
+    log = LogView()
+    log.append(EpochMark(1, 0))
+    replica = make(log=log)
+    replica.step(TimePassed(), 0)
+    replica.step(TimePassed(), 2000)
+    replica.step(Flushed(1), 2000)
+    replica.step(Received(EndEpoch(ids("2a")[0], 1, ())), 2000)
+    assert replica.role is Role.PROSPECTIVE
+    assert log.is_flushed
+
+
+def test_a_follower_does_not_ask_before_it_has_flushed(make, ids):
+    log = LogView()
+    log.append(EpochMark(1, 0))
+    replica = make(log=log)
+    effects = replica.step(TimePassed(), 0)
+    assert StartFlush(1) in effects
+    assert sent(effects, Fetch) == []
+    assert len(sent(replica.step(Flushed(1), 0), Fetch)) == 1
+
+
+def test_a_flush_that_ends_while_a_question_is_open_asks_no_second_one(make):
+    replica = make()
+    replica.step(TimePassed(), 0)
+    assert sent(replica.step(Flushed(9), 0), Fetch) == []
+
+
+def test_an_answer_to_an_older_question_is_not_taken(make, ids):
+    replica = make()
+    leader = ids("2a")[0]
+    replica.step(Received(BeginEpoch(leader, 3)), 0)
+    stale = Fetched(leader, 3, 0, 1, (EpochMark(3, 0),), (Batch(3, 0, 1, b"x"),))
+    replica.step(Received(stale), 0)
+    assert replica.log.position == EMPTY
+
+
+def test_a_follower_that_is_told_who_leads_while_it_flushes_asks_when_it_can(make, ids):
+    log = LogView()
+    log.append(EpochMark(1, 0))
+    replica = make(log=log)
+    replica.step(TimePassed(), 0)
+    replica.step(Received(BeginEpoch(ids("2a")[0], 2)), 0)
+    effects = replica.step(Received(BeginEpoch(ids("2a")[0], 2)), 0)
+    assert sent(effects, Fetch) == []
+
+
+def test_a_leader_that_says_it_leads_no_more_is_forgotten(make, ids):
+    replica = make()
+    leader = ids("2a")[0]
+    [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
+    replica.step(Received(FetchRefused(leader, 3, fetch.fetch_id, None)), 0)
+    assert replica.leader is None
+
+
+def test_successors_stand_for_election_one_after_the_other(make, ids):
+    replica = make()
+    leader = ids("2a")[0]
+    replica.step(Received(BeginEpoch(leader, 3)), 0)
+    replica.step(Received(EndEpoch(leader, 3, ids("3a 1a"))), 0)
+    assert (replica.leader, replica.role) == (None, Role.FOLLOWER)
+    replica.step(TimePassed(), 150)
+    assert replica.role is Role.PROSPECTIVE
+
+
+def test_a_learner_forgets_a_silent_leader_and_never_stands_for_election(make, ids):
+    replica = make("4a")
+    leader = ids("2a")[0]
+    replica.step(Received(BeginEpoch(leader, 3)), 0)
+    replica.step(Received(EndEpoch(leader, 3, ids("4a"))), 0)
+    replica.step(TimePassed(), 5000)
+    assert (replica.role, replica.leader) == (Role.FOLLOWER, None)
+
+
+def test_a_learner_that_knows_nobody_waits(make):
+    replica = make("4a", voters="")
+    assert sent(replica.step(TimePassed(), 0), Fetch) == []
+
+
+def test_a_message_of_an_older_epoch_is_not_taken(make, ids):
+    replica = make()
+    replica.step(Received(BeginEpoch(ids("2a")[0], 3)), 0)
+    replica.step(Received(BeginEpoch(ids("3a")[0], 2)), 0)
+    assert replica.leader == ids("2a")[0]
+
+
+def test_a_fetch_of_an_older_epoch_is_answered_with_the_epoch_that_is(make, ids):
+    replica = elected(make, ids)
+    effects = replica.step(Received(Fetch(ids("2a")[0], 0, 7, EMPTY, 0)), 1000)
+    assert sent(effects, FetchRefused) == [FetchRefused(replica.id, 1, 7, replica.id)]
+
+
+def test_a_leader_ignores_what_is_not_for_leaders(make, ids):
+    replica = elected(make, ids)
+    assert replica.step(Received(VoteAnswer(ids("3a")[0], 1, True, False)), 1000) == ()
+    assert replica.deadline_ms > 1000
+
+
+def test_a_snapshot_that_comes_when_it_is_not_needed_any_more_is_ignored(make, ids):
+    point = SnapshotPoint(EpochMark(1, 1), ids("1a 2a 3a"))
+    follower = make(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=3)
+    follower.step(SnapshotStored(point), 0)
+    assert follower.log.position == Position(2, 4)
+    assert elected(make, ids).step(SnapshotStored(point), 1000) == ()
+
+
+def test_retention_moves_the_start_and_keeps_the_epoch(make):
+    replica = make(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=4)
+    replica.step(LogStartMoved(4), 0)
+    assert replica.log.position == Position(2, 4)
+    assert replica.log.start_offset == 4
+
+
+def test_retention_above_the_high_watermark_is_a_defect(make):
+    replica = make(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=3)
+    with pytest.raises(AssertionError):
+        replica.step(LogStartMoved(4), 0)
+
+
+def test_a_shutdown_means_nothing_to_one_that_does_not_lead(make):
+    replica = make()
+    replica.step(TimePassed(), 0)
+    assert replica.step(ShutdownAsked(), 0) == ()
+    assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("this replica does not lead"),)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [("2a", "that would change nothing, or leave nobody"), ("4a", "4a is not caught up")],
+)
+def test_a_leader_says_why_voters_cannot_change(make, ids, change, reason):
+    replica = elected(make, ids)
+    add = ids(change)[0]
+    early = replica.step(VoterChangeAsked(add=add), 1000)
+    assert early == (Refuse("nothing of this epoch is committed yet"),)
+    replica.step(Received(Fetch(ids("2a")[0], 1, 1, Position(1, 0), 0)), 1000)
+    assert replica.step(VoterChangeAsked(add=add), 1000) == (Refuse(reason),)
+
+
+def test_cutting_below_the_high_watermark_is_a_defect(make, ids):
+    replica = make(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=3)
+    leader = ids("2a")[0]
+    [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
+    with pytest.raises(AssertionError, match="below the high watermark"):
+        replica.step(Received(Fetched(leader, 3, fetch.fetch_id, 0, diverging=Position(2, 1))), 0)
