@@ -12,6 +12,8 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
+import pytest
+
 from zurau.replica.epochs import Epochs
 from zurau.replica.log_view import LogView
 from zurau.replica.position import Batch, EpochMark, Item, Position
