@@ -221,6 +221,11 @@ def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
     return _in_sync_handle(self, event)
 
 
+def keep_the_last_one(self: Controller, replica: ReplicaId) -> None:
+    self.eligible = []
+    _forget(self, replica)
+
+
 # The world
 
 
@@ -236,6 +241,7 @@ _stored = Serving.stored_by
 _enter = Replica._enter
 _time_passed = InSyncLeader.time_passed
 _register = Controller._register
+_forget = Controller._forget
 _propose = Controller.propose
 _count_in_sync = InSyncLeader._count
 _in_sync_receive = InSyncLeader.receive
@@ -289,6 +295,7 @@ MUTATIONS = (
     in_sync("an unclean restart stays in sync", 300, (Controller, "_register", register_as_clean)),
     in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state)),
     in_sync("a broker that was restarted since is taken in", 600, (Controller, "_may_join", any_start_of_the_broker)),
+    in_sync("the last one in sync leads although it lost data", 600, (Controller, "_forget", keep_the_last_one)),
     in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect_if_needed", elect_anybody)),
     in_sync("too few replicas commit", 300, (InSyncLeader, "_count", commit_by_too_few)),
     in_sync("a follower of another epoch is counted", 300, (InSyncLeader, "receive", accept_any_epoch)),
