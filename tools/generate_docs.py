@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from zurau.node.settings import all_settings
+from zurau.replica.roles import TRANSITIONS
 from zurau.settings import Setting
 from zurau.wire.kafka.apis import APIS
 
@@ -19,7 +20,11 @@ _NOTE = "<!-- Written by `make docs`; change the code instead. -->\n"
 
 def pages() -> dict[Path, str]:
     """Every generated page and what it should say."""
-    return {GENERATED / "apis.md": apis_page(), GENERATED / "settings.md": settings_page()}
+    return {
+        GENERATED / "apis.md": apis_page(),
+        GENERATED / "settings.md": settings_page(),
+        GENERATED / "replica-roles.md": roles_page(),
+    }
 
 
 def apis_page() -> str:
@@ -34,6 +39,19 @@ def apis_page() -> str:
     ]
     for key, api in sorted(APIS.items()):
         lines.append(f"| {key} | {api.name} | {api.first} to {api.last} | {api.advertised_first} to {api.last} |")
+    return "\n".join(lines) + "\n"
+
+
+def roles_page() -> str:
+    """The state table of a replica that votes."""
+    lines = [
+        _NOTE,
+        "# The roles of a replica\n",
+        "From `src/zurau/replica/roles.py`. A replica starts as a follower; what is not in the table cannot happen.\n",
+        "| role | what happens | becomes |",
+        "|------|--------------|---------|",
+    ]
+    lines += [f"| {role} | {cause} | {after} |" for (role, cause), after in TRANSITIONS.items()]
     return "\n".join(lines) + "\n"
 
 

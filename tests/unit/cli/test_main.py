@@ -27,6 +27,7 @@ COMMANDS = [
     ("cluster",),
     ("serve",),
     ("log", "dump"),
+    ("simulate",),
 ]
 
 

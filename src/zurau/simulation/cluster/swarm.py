@@ -76,7 +76,10 @@ def _in_sync(swarm: Swarm, chance: Random) -> Swarm:
         in_sync_min=chance.choice([1, 1, 2]) if swarm.brokers > 2 else 1,
         waits_for_flush=chance.random() < 0.5,
     )
-    return replace(swarm, settings=settings)
+    if settings.waits_for_flush:
+        return replace(swarm, settings=settings)
+    # Nobody waits for the page cache, and it takes its time.
+    return replace(swarm, settings=settings, flush_ms=chance.choice([40, 400, 3000]))
 
 
 def calm(swarm: Swarm) -> Swarm:

@@ -1,0 +1,177 @@
+"""The stream between two brokers: silence means unchanged, and only while both mean the same by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from zurau.ids import BrokerId, TopicPartition
+from zurau.replica.identity import ReplicaId
+from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused
+from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.session import Answer, Answering, Asking, Question
+
+FOLLOWER, LEADER = ReplicaId(BrokerId(1), "a"), ReplicaId(BrokerId(2), "a")
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+BATCH = Batch(1, 5, 1, b"x")
+
+
+def fetch(fetch_id: int, offset: int = 5, epoch: int = 1) -> Fetch:
+    return Fetch(FOLLOWER, epoch, fetch_id, Position(epoch, offset), 5)
+
+
+def fetched(fetch_id: int = 0, *, high_watermark: int = 5, batches: tuple[Batch, ...] = ()) -> Fetched:
+    return Fetched(LEADER, 1, fetch_id, high_watermark, (), batches)
+
+
+@pytest.fixture
+def pair() -> tuple[Asking, Answering]:
+    """Two partitions that have asked and been told that there is nothing new."""
+    asking, answering = Asking(7), Answering()
+    for partition in (P, Q):
+        asking.tell(partition, fetch(1))
+    assert answering.asked(asking.question()) == ((P, fetch(1)), (Q, fetch(1)))
+    for partition in (P, Q):
+        answering.tell(partition, fetched(1))
+    assert asking.answered(answering.answer()) == ((P, fetched(1)), (Q, fetched(1)))
+    for partition in (P, Q):
+        asking.tell(partition, fetch(2))
+    return asking, answering
+
+
+def test_who_asks_the_same_again_is_not_named_and_is_heard_again(pair):
+    asking, answering = pair
+    assert not asking.has_news
+    question = asking.question()
+    assert question == Question(7, 2)
+    assert answering.asked(question) == ((P, fetch(1)), (Q, fetch(1)))
+
+
+def test_an_answer_without_news_is_silent_and_a_sign_of_life(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    answering.tell(P, fetched(1))
+    assert not answering.has_news
+    assert asking.answered(answering.answer()) == ((P, fetched(2)), (Q, fetched(2)))
+
+
+def test_news_reach_the_question_that_is_open_now(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    answering.tell(Q, fetched(1, high_watermark=6, batches=(BATCH,)))
+    assert answering.has_news
+    heard = dict(asking.answered(answering.answer()))
+    assert heard[Q] == fetched(2, high_watermark=6, batches=(BATCH,))
+
+
+def test_an_answer_to_what_a_partition_asked_before_is_not_heard(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    asking.tell(P, fetch(3, offset=2))
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    assert P not in dict(asking.answered(answering.answer()))
+    assert asking.question().said == ((P, fetch(3, offset=2)),)
+
+
+def test_a_partition_that_asks_something_else_is_answered_in_words(pair):
+    asking, answering = pair
+    asking.tell(P, fetch(3, offset=9))
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    answering.asked(asking.question())
+    assert asking.question() is None
+    assert P not in dict(asking.answered(answering.answer()))
+    answering.asked(asking.question())
+    answering.tell(P, fetched(3))
+    assert dict(asking.answered(answering.answer()))[P] == fetched(3)
+
+
+def test_a_partition_that_fails_at_the_leader_is_not_made_to_look_alive(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    answering.fail(P)
+    answering.fail(P)
+    assert [partition for partition, _ in asking.answered(answering.answer())] == [Q]
+    assert [partition for partition, _ in answering.asked(asking.question())] == [Q]
+    answering.tell(P, fetched(1))
+    assert not answering.has_news
+
+
+def test_a_partition_that_fails_at_the_follower_asks_no_more(pair):
+    asking, answering = pair
+    asking.fail(Q)
+    asking.fail(Q)
+    question = asking.question()
+    assert question.closed == (Q,)
+    assert answering.asked(question) == ((P, fetch(1)),)
+
+
+def test_other_messages_travel_along_both_ways(pair):
+    asking, answering = pair
+    begin, refused = BeginEpoch(FOLLOWER, 4), FetchRefused(LEADER, 4, 2, None)
+    asking.tell(P, begin)
+    assert asking.has_news
+    assert (P, begin) in answering.asked(asking.question())
+    answering.tell(P, refused)
+    assert (P, refused) in asking.answered(answering.answer())
+
+
+def test_a_session_that_is_not_known_is_begun_anew_and_everything_said_again(pair):
+    asking, _ = pair
+    forgetful = Answering()
+    refusal = forgetful.asked(asking.question())
+    assert refusal == Answer(7, 2, is_unknown=True)
+    assert asking.answered(refusal) == ()
+    question = asking.question()
+    assert question == Question(8, 1, ((P, fetch(2)), (Q, fetch(2))))
+    assert forgetful.asked(question) == question.said
+
+
+def test_a_question_that_comes_twice_is_no_second_acknowledgement(pair):
+    asking, answering = pair
+    question = asking.question()
+    answering.asked(question)
+    assert answering.asked(question) == Answer(7, 2, is_unknown=True)
+
+
+@pytest.mark.parametrize("answer", [Answer(7, 1), Answer(6, 2), Answer(7, 3)])
+def test_an_answer_to_another_question_says_nothing_about_anybody(pair, answer):
+    asking, _ = pair
+    asking.question()
+    assert asking.answered(answer) == ()
+    assert asking.question() is None
+
+
+def test_without_a_question_there_is_nothing_to_answer(pair):
+    _, answering = pair
+    assert answering.answer() is None
+
+
+def test_a_lost_connection_forgets_what_was_understood(pair):
+    asking, _ = pair
+    asking.question()
+    asking.lost(99)
+    assert asking.question() == Question(99, 1, ((P, fetch(2)), (Q, fetch(2))))
+
+
+def test_an_idle_pair_says_as_little_for_a_thousand_partitions_as_for_one():
+    asking, answering = Asking(1), Answering()
+    partitions = [TopicPartition("orders", index) for index in range(1000)]
+    for partition in partitions:
+        asking.tell(partition, fetch(1))
+    for partition, _ in answering.asked(asking.question()):
+        answering.tell(partition, fetched())
+    for partition, _ in asking.answered(answering.answer()):
+        asking.tell(partition, fetch(2))
+    question = asking.question()
+    renewed = answering.asked(question)
+    answer = answering.answer()
+    assert (question.said, answer.said) == ((), ())
+    assert (len(renewed), len(asking.answered(answer))) == (1000, 1000)
+
+
+def test_corrections_are_news_and_are_said_once():
+    asking, answering = Asking(1), Answering()
+    asking.tell(P, fetch(1, offset=9))
+    answering.asked(asking.question())
+    correction = Fetched(LEADER, 1, 1, 5, (EpochMark(1, 0),), diverging=Position(1, 4))
+    answering.tell(P, correction)
+    assert asking.answered(answering.answer()) == ((P, correction),)
