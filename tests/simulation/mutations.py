@@ -51,6 +51,8 @@ class Mutation:
     #: Seeds within which it has to be found: a few times as many as it took.
     seeds: int
     patches: tuple[tuple[Any, str, Any], ...]
+    #: Where looking for it need not take long: a seed a little before the first that finds it.
+    near: int = 0
 
     @contextmanager
     def planted(self) -> Iterator[None]:
@@ -125,6 +127,10 @@ def count_what_is_written(self: Leader, voter: Any) -> int:
 
 
 everything_written = property(lambda self: self.log.position)
+
+
+def save_a_high_watermark_that_is_not_flushed(self: Host, high_watermark: int) -> None:
+    self.disk.high_watermark = min(high_watermark, self.disk.safe.end_offset)
 
 
 # Counting
@@ -247,18 +253,18 @@ def _always(*_: Any, **__: Any) -> bool:
     return True
 
 
-def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any]) -> Mutation:
-    return Mutation(name, "quorum", seeds, patches)
+def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
+    return Mutation(name, "quorum", seeds, patches, near)
 
 
-def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any]) -> Mutation:
-    return Mutation(name, "isr", seeds, patches)
+def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
+    return Mutation(name, "isr", seeds, patches, near)
 
 
 MUTATIONS = (
     quorum("logs are compared by offset only", 30, (LogView, "where_diverging", diverging_by_offset)),
     quorum("a wiped disk keeps its identity", 30, (Cluster, "new_disk", same_directory)),
-    quorum("a follower cuts to its high watermark", 300, (ReplicaState, "cut_end", cut_to_high_watermark)),
+    quorum("a follower cuts to its high watermark", 300, (ReplicaState, "cut_end", cut_to_high_watermark), near=90),
     quorum("a follower fetches on before it has flushed", 30, (ReplicaState, "stored", everything_written)),
     quorum("a leader counts itself before it has flushed", 60, (Serving, "stored_by", count_what_is_written)),
     quorum(
@@ -269,27 +275,44 @@ MUTATIONS = (
     ),
     quorum("epoch and vote are not written down", 60, (Host, "_carry_out", save_nothing)),
     quorum("a late answer is taken for the awaited one", 30, (Follower, "receive", any_answer_will_do)),
-    quorum("a vote is given twice in an epoch", 150, (voting, "may_vote", _always)),
+    quorum("a vote is given twice in an epoch", 150, (voting, "may_vote", _always), near=20),
     quorum("a vote is given to a shorter log", 30, (voting, "would_vote", look_at_the_epoch_only)),
     quorum(
         "votes of an earlier election are counted",
         600,
         (replica, "_may_be_older", anything_but_data),
         (candidate._Round, "receive", count_any_answer),
+        near=180,
     ),
     quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
     quorum("the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut)),
-    quorum("a cut drops the mark at its offset", 120, (Epochs, "cut_end", forget_mark_at_the_cut)),
-    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only)),
-    quorum("retention forgets the epoch before the start", 150, (Epochs, "cut_start", forget_epoch_before_the_start)),
-    quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),
-    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never)),
+    quorum("a cut drops the mark at its offset", 120, (Epochs, "cut_end", forget_mark_at_the_cut), near=25),
+    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only), near=25),
+    quorum(
+        "retention forgets the epoch before the start",
+        150,
+        (Epochs, "cut_start", forget_epoch_before_the_start),
+        near=40,
+    ),
+    quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always), near=20),
+    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=50),
     in_sync("a leader counts only whom it knows to be in sync", 300, (InSyncLeader, "maximal", known_in_sync)),
     in_sync("a leader counts only whom it wants in sync", 300, (InSyncLeader, "maximal", property(wished_in_sync))),
     in_sync("a proposal is forgotten before it is answered", 300, (InSyncLeader, "time_passed", forget_what_was_asked)),
     in_sync("an unclean restart stays in sync", 300, (Controller, "_register", register_as_clean)),
     in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state)),
-    in_sync("a broker that was restarted since is taken in", 1500, (Controller, "_may_join", any_start_of_the_broker)),
+    in_sync(
+        "a broker that was restarted since is taken in",
+        1500,
+        (Controller, "_may_join", any_start_of_the_broker),
+        near=470,
+    ),
+    in_sync(
+        "a high watermark is written down before it is flushed",
+        1500,
+        (Host, "_save_high_watermark", save_a_high_watermark_that_is_not_flushed),
+        near=470,
+    ),
     in_sync("the last one in sync leads although it lost data", 600, (Controller, "_forget", keep_the_last_one)),
     in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect_if_needed", elect_anybody)),
     in_sync("too few replicas commit", 300, (InSyncLeader, "_count", commit_by_too_few)),

@@ -81,7 +81,10 @@ class RestartLog:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The high watermark is here now: whoever waits for an offset below it is done."""
+    """The high watermark is here now: whoever waits for an offset below it is done.
+
+    It may be written down for the next start, but then as `safe_high_watermark`.
+    """
 
     high_watermark: Offset
 

@@ -96,6 +96,12 @@ class Replica:
         return self._state.high_watermark
 
     @property
+    def safe_high_watermark(self) -> Offset:
+        """What may be written down for the next start. Not more than is flushed: a cut that is not may come undone in a
+        crash, and what was cut off must not pass for committed then."""
+        return self._state.safe_high_watermark
+
+    @property
     def log(self) -> LogView:
         return self._state.log
 

@@ -56,6 +56,10 @@ class ReplicaState:
         """How much of its log this replica may be counted for."""
         return self.log.flushed if self.settings.waits_for_flush else self.log.position
 
+    @property
+    def safe_high_watermark(self) -> Offset:
+        return min(self.high_watermark, self.log.flushed.offset)
+
     def upto_twice(self, duration_ms: int) -> int:
         """A moment between one and two durations from now."""
         return self.now_ms + duration_ms + self.randomness.below(duration_ms)

@@ -61,6 +61,16 @@ def test_a_lone_voter_leads_at_once_and_commits_what_it_has_flushed(make, ids):
     assert (replica.high_watermark, replica.is_established, replica.epoch) == (1, True, 1)
 
 
+def test_a_high_watermark_that_is_not_flushed_here_is_not_to_be_written_down(make, ids):
+    replica = make()
+    leader = ids("2a")[0]
+    [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
+    replica.step(Received(Fetched(leader, 3, fetch.fetch_id, 1, (EpochMark(3, 0),), (Batch(3, 0, 1, b"x"),))), 0)
+    assert (replica.high_watermark, replica.safe_high_watermark) == (1, 0)
+    replica.step(Flushed(1), 0)
+    assert replica.safe_high_watermark == 1
+
+
 def test_a_vote_is_saved_before_it_is_said(make, ids):
     replica = make()
     me, other = ids("1a 2a")

@@ -200,13 +200,17 @@ class Host:
             case ReadAndSend():
                 self._read_and_send(effect)
             case Release(high_watermark):
-                self.disk.high_watermark = min(high_watermark, self.disk.safe.end_offset)
+                self._save_high_watermark(high_watermark)
                 self._release_waiting()
             case Announce(role):
                 if role is not Role.LEADER:
                     self._waiting = []  # they hear nothing, and try again
             case _:
                 self._carry_out_rarely(effect)
+
+    def _save_high_watermark(self, high_watermark: Offset) -> None:
+        assert self.replica is not None
+        self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
 
     def _carry_out_rarely(self, effect: Effect) -> None:
         match effect:
