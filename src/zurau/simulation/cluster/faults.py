@@ -166,6 +166,17 @@ class Restart(Fault):
             cluster.crash(host, self.duration_ms, loses=False)
 
 
+class Reboot(Fault):
+    """The power goes for a moment, and whoever leads does not hear from it for a while."""
+
+    def strike(self, cluster: Cluster) -> None:
+        for host in cluster.hosts:
+            if host.leads and host.broker != self.broker:
+                pair = (self.broker, host.broker)
+                cluster.cut([pair, pair[::-1]], self.duration_ms)
+        cluster.crash(cluster.host(self.broker), 10)
+
+
 class LoseController(Fault):
     """The controller and it do not hear each other."""
 
@@ -184,11 +195,11 @@ KINDS: dict[str, Callable[[int, int, int], Fault]] = {
     kind.__name__: kind
     for kind in (
         Crash, CrashAll, CrashLeader, Pause, Isolate, Deafen, Silence, Split, OnePair, SlowDisk, ClockJump, Wipe,
-        Transfer, Restart, Expire, LoseController,
+        Transfer, Restart, Expire, LoseController, Reboot,
     )
 }  # fmt: skip
 _QUORUM_ONLY = ("Transfer",)
-_IN_SYNC_ONLY = ("LoseController",)
+_IN_SYNC_ONLY = ("LoseController", "Reboot")
 KIND_NAMES: dict[Mode, tuple[str, ...]] = {
     "quorum": ("CrashAt", *(name for name in KINDS if name not in _IN_SYNC_ONLY)),
     "isr": ("CrashAt", *(name for name in KINDS if name not in _QUORUM_ONLY)),
