@@ -24,7 +24,7 @@ RECORD = st.builds(
     key=FIELD,
     value=FIELD,
     headers=st.lists(st.tuples(st.text(max_size=5), FIELD), max_size=3),
-    timestamp=st.integers(-(2**62), 2**62),
+    timestamp=st.integers(-(2**61), 2**61),  # so that differences fit into 64 bits
 )
 BATCH = st.lists(RECORD, min_size=1, max_size=20)
 
