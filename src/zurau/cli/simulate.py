@@ -33,7 +33,10 @@ def simulate(
         Path | None, typer.Option(metavar="FILE", help="Write what happens with the first seed here; - for stdout.")
     ] = None,
 ) -> None:
-    """Run clusters of replicas through loss, crashes, cuts and wiped disks, and check them after every event.
+    """Run simulated clusters through bad days, from seeds.
+
+    Messages are lost, doubled and late, links are cut, power fails, disks are slow or wiped; after every step the
+    invariants of replication are checked, and in the end the cluster has to be whole again.
 
     The same seed gives the same history. Exits with 1 when an invariant is broken, and says how to see it again.
 
