@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zurau.node.settings import ENVIRONMENT_PREFIX, all_settings, load
-from zurau.settings import Setting
+from zurau.settings import Setting, did_you_mean
 
 EXAMPLES = """examples:
   zurau serve                                      on 127.0.0.1:9092, data in ./zurau-data
@@ -24,6 +24,7 @@ EXAMPLES = """examples:
 
 A flag wins over the environment, the environment over the file, the file over the default.
 """
+WRONG_USAGE = 2
 #: What people ask for first. The rest follows in the order of its rooms.
 _TITLES = {
     "node": "this broker",
@@ -35,7 +36,12 @@ _TITLES = {
 
 def main(arguments: Sequence[str]) -> int:
     """Parse, load and serve until a signal comes. Returns the exit code."""
-    flags = vars(parser().parse_args(arguments))
+    known, unknown = parser().parse_known_args(arguments)
+    flags = vars(known)
+    if unknown:
+        hint = did_you_mean(unknown[0], (f"--{name.replace('_', '-')}" for name in flags))
+        sys.stderr.write(f"zurau: there is no flag {unknown[0]!r}{hint}; `zurau serve --help` lists them\n")
+        return WRONG_USAGE
     file = flags.pop("config")
     settings = load(flags, os.environ, Path(file) if file else None)
 

@@ -60,7 +60,8 @@ def test_settings_come_from_the_environment_and_from_a_file(tmp_path):
     [
         (["--retention-ms", "soon"], 1, "is not a whole number"),
         (["--config", "no-such.toml"], 1, "cannot read no-such.toml"),
-        (["--no-such-flag"], 2, "unrecognized arguments: --no-such-flag"),
+        (["--no-such-flag"], 2, "there is no flag '--no-such-flag'"),
+        (["--retention-mss", "5"], 2, "there is no flag '--retention-mss'; did you mean '--retention-ms'?"),
         (["--kafka", "nowhere"], 1, "is not HOST:PORT"),
     ],
 )
