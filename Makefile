@@ -47,7 +47,7 @@ bench: $(READY) ## measure against peers on this machine, in a quick form
 	$(BIN)/python bench/run.py --quick
 
 lock: $(READY) ## pin the development environment anew from requirements-dev.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra fast --extra spark --annotation-style line \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra fast --extra spark --extra avro --extra delta --extra postgres --annotation-style line \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		pyproject.toml requirements-dev.in -o requirements-dev.txt
 
