@@ -74,7 +74,7 @@ class Segment:
         self.offset_index = OffsetIndex(disk, self.paths[1], offset_index_bytes)
         self.time_index = TimeIndex(disk, self.paths[2], time_index_bytes)
         #: Replaced as a whole, after the bytes are written. In a segment that is no longer written to, the offset is
-        #: the next segment's first: an upper bound, since compaction may have dropped the last batches.
+        #: the next segment's first.
         self.end = end
         self.is_retired = False
         #: Of the first batch, or None while there is none or nobody looked.
