@@ -16,7 +16,7 @@ import pytest
 
 from zurau.log.settings import LogSettings
 from zurau.pending import Pending
-from zurau.records.batch import parse_header
+from zurau.records.batch import iter_batches
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import iter_records
 from zurau.simulation.broker import SimulatedBroker
@@ -149,13 +149,10 @@ class Story:
 
     def remember(self, partition: int, batches: bytes) -> None:
         """What a consumer saw once it must see for ever."""
-        position = 0
-        while position < len(batches):
-            header = parse_header(batches, position)
-            for record in iter_records(batches[position : position + header.length]):
+        for _, batch in iter_batches(batches):
+            for record in iter_records(batch):
                 known = self.seen[partition].setdefault(record.offset, record.value)
                 assert known == record.value, f"offset {record.offset} changed from {known} to {record.value}"
-            position += header.length
 
     def commit(self) -> None:
         offset = self.committed + 1
@@ -200,12 +197,8 @@ class Story:
             batches = self.fetch(partition, next_offset)
             if not batches:
                 return stored
-            position = 0
-            while position < len(batches):
-                header = parse_header(batches, position)
-                batch = batches[position : position + header.length]
+            for header, batch in iter_batches(batches):
                 stored |= {record.offset: record.value or b"" for record in iter_records(batch)}
-                position += header.length
                 next_offset = header.next_offset
 
 

@@ -204,10 +204,15 @@ class Segment:
         if upto < self.end.offset:
             near = min(near, self.offset_index.position_before(upto - self.base_offset, may_block=may_block))
         stop, next_offset = max(start, near), upto
-        for place in self.places(stop, may_block=may_block):
-            if place.last_offset >= upto or (place.stop > limit and stop > start):
-                return stop, place.base_offset
-            stop, next_offset = place.stop, place.last_offset + 1
+        try:
+            for place in self.places(stop, may_block=may_block):
+                if place.last_offset >= upto or (place.stop > limit and stop > start):
+                    return stop, place.base_offset
+                stop, next_offset = place.stop, place.last_offset + 1
+        except CorruptData:
+            if stop == start:
+                raise
+            # What is good is served first; whoever asks for what follows is told of the damage.
         return stop, next_offset
 
     def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:
