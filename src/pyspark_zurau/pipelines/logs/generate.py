@@ -7,6 +7,7 @@ without ever looking at a line, so that it shares nothing with the pipeline.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -141,7 +142,7 @@ def expect(lines: Iterable[Line], *, window_s: int = 10, session_gap_s: int = 60
 def _sessions(seconds: list[int], gap_s: int) -> Iterator[tuple[int, int, int]]:
     """First and last second, and how many, of each run without a gap."""
     first, count = seconds[0], 1
-    for earlier, later in zip(seconds, seconds[1:], strict=False):
+    for earlier, later in itertools.pairwise(seconds):
         if later - earlier > gap_s:
             yield first, earlier, count
             first, count = later, 0
