@@ -9,6 +9,7 @@ def encode(
     keys: Cells | None,
     values: Cells,
     headers: HeaderCells | None,
+    timestamps_ms: Buffer,
     partitions: Buffer,
     limit_bytes: int,
 ) -> list[Packed]: ...

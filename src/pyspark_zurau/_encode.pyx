@@ -25,11 +25,14 @@ cdef struct Fields:
     Field lists
     Field header_key
     Field header_value
+    const int64_t* timestamps_ms
 
 cdef struct Batch:
     int32_t partition
     int64_t count
     int64_t size
+    int64_t first_ms
+    int64_t largest_ms
     uint8_t* at
     int64_t written
 
@@ -62,7 +65,7 @@ def choose_partitions(int64_t row_count, keys, given, int32_t partition_count, i
     return chosen
 
 
-def encode(int64_t row_count, keys, values, headers, partitions, int64_t limit_bytes):
+def encode(int64_t row_count, keys, values, headers, timestamps_ms, partitions, int64_t limit_bytes):
     """Rows as records, packed for each partition in their order; a batch is closed when one more would pass the limit.
 
     Batches come in the order of their first rows.
@@ -71,6 +74,7 @@ def encode(int64_t row_count, keys, values, headers, partitions, int64_t limit_b
     memset(&fields, 0, sizeof(Fields))
     fields.key = field_of(keys)
     fields.value = field_of(values)
+    fields.timestamps_ms = <const int64_t*>pointer_to(timestamps_ms)
     if headers is not None:
         fields.lists.validity = pointer_to(headers.validity)
         fields.lists.offsets = <const int32_t*>pointer_to(headers.offsets)
@@ -108,7 +112,7 @@ def encode(int64_t row_count, keys, values, headers, partitions, int64_t limit_b
 cdef object new_packed(Batch* batch):
     payload = PyByteArray_FromStringAndSize(NULL, batch.size)
     batch.at = <uint8_t*>PyByteArray_AS_STRING(payload)
-    return Packed(batch.partition, batch.count, payload)
+    return Packed(batch.partition, batch.count, payload, (batch.first_ms, batch.largest_ms))
 
 
 cdef const uint8_t* pointer_to(buffer) except? NULL:
@@ -136,29 +140,31 @@ cdef const char* measure(
     int32_t* open_at, int32_t* batch_of, Batches* batches
 ) noexcept nogil:
     """Decide which batch each row goes into, and how large those become. What is wrong, or NULL."""
-    cdef int64_t row, rest, size
+    cdef int64_t row, rest, size, moment_ms
     cdef int32_t place
     cdef Batch* batch
     for row in range(row_count):
-        rest = size_without_delta(fields, row)
+        rest = size_without_deltas(fields, row)
+        moment_ms = fields.timestamps_ms[row]
         if rest < 0:
             return b"a header has no key"
         place = open_at[partition_of[row]]
         if place >= 0:
             batch = &batches.items[place]
-            size = record_size(rest, batch.count)
+            size = record_size(rest, batch.count, moment_ms - batch.first_ms)
             if batch.size + size <= limit_bytes:
                 batch.size += size
                 batch.count += 1
+                batch.largest_ms = max(batch.largest_ms, moment_ms)
                 batch_of[row] = place
                 continue
-        if not add_batch(batches, partition_of[row], record_size(rest, 0)):
+        if not add_batch(batches, partition_of[row], record_size(rest, 0, 0), moment_ms):
             return b"out of memory"
         batch_of[row] = open_at[partition_of[row]] = batches.count - 1
     return NULL
 
 
-cdef bint add_batch(Batches* batches, int32_t partition, int64_t size) noexcept nogil:
+cdef bint add_batch(Batches* batches, int32_t partition, int64_t size, int64_t moment_ms) noexcept nogil:
     cdef Batch* larger
     if batches.count == batches.room:
         larger = <Batch*>realloc(batches.items, (2 * batches.room + 16) * sizeof(Batch))
@@ -170,15 +176,16 @@ cdef bint add_batch(Batches* batches, int32_t partition, int64_t size) noexcept 
     batches.items[batches.count].partition = partition
     batches.items[batches.count].count = 1
     batches.items[batches.count].size = size
+    batches.items[batches.count].first_ms = batches.items[batches.count].largest_ms = moment_ms
     batches.count += 1
     return True
 
 
-cdef int64_t size_without_delta(Fields* fields, int64_t row) noexcept nogil:
-    """Bytes of a record but for its length and its offset delta; -1 when a header has no key."""
+cdef int64_t size_without_deltas(Fields* fields, int64_t row) noexcept nogil:
+    """Bytes of a record but for its length and what is relative to its batch; -1 when a header has no key."""
     cdef const uint8_t* unused
     cdef int64_t index, length, start, stop
-    cdef int64_t size = 2  # attributes, and a timestamp delta of zero
+    cdef int64_t size = 1  # the attributes
     size += bytes_size(cell(&fields.key, row, &unused)) + bytes_size(cell(&fields.value, row, &unused))
     header_range(fields, row, &start, &stop)
     size += varint_size(stop - start)
@@ -194,10 +201,11 @@ cdef void write_record(Fields* fields, int64_t row, Batch* batch) noexcept nogil
     cdef const uint8_t* source
     cdef int64_t index, length, start, stop
     cdef uint8_t* at = batch.at
-    at = write_varint(at, size_without_delta(fields, row) + varint_size(batch.written))
+    cdef int64_t delta_ms = fields.timestamps_ms[row] - batch.first_ms
+    at = write_varint(at, size_without_deltas(fields, row) + varint_size(delta_ms) + varint_size(batch.written))
     at[0] = 0  # the attributes
-    at[1] = 0  # the timestamp delta
-    at = write_varint(at + 2, batch.written)
+    at = write_varint(at + 1, delta_ms)
+    at = write_varint(at, batch.written)
     length = cell(&fields.key, row, &source)
     at = write_bytes(at, source, length)
     length = cell(&fields.value, row, &source)
@@ -235,8 +243,8 @@ cdef inline int64_t cell(Field* field, int64_t row, const uint8_t** at) noexcept
     return field.offsets[index + 1] - field.offsets[index]
 
 
-cdef inline int64_t record_size(int64_t rest, int64_t delta) noexcept nogil:
-    cdef int64_t body = rest + varint_size(delta)
+cdef inline int64_t record_size(int64_t rest, int64_t delta, int64_t delta_ms) noexcept nogil:
+    cdef int64_t body = rest + varint_size(delta) + varint_size(delta_ms)
     return varint_size(body) + body
 
 

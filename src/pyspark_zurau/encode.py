@@ -32,14 +32,35 @@ def by_topic(rows: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.
         yield name.as_py(), rows if len(names) == 1 else rows.filter(pc.equal(column, name))
 
 
-def pack(topic: str, rows: pa.RecordBatch, *, partition_count: int, fallback: int, limit_bytes: int) -> list[Packed]:
+def pack(
+    topic: str,
+    rows: pa.RecordBatch,
+    *,
+    partition_count: int,
+    fallback: int,
+    limit_bytes: int,
+    now_ms: int,
+    keeps_timestamps: bool = False,
+) -> list[Packed]:
     """Rows of one topic as the insides of batches. Those with neither key nor partition go to `fallback`."""
     keys = _cells(rows, "key")
     given = _given_partitions(topic, rows, partition_count)
     partitions = choose_partitions(rows.num_rows, keys, given, partition_count, fallback)
     values = _cells(rows, "value")
     assert values is not None, "the schema was checked"
-    return encode(rows.num_rows, keys, values, _header_cells(rows), partitions, limit_bytes)
+    moments = _moments(rows, now_ms, keeps_timestamps=keeps_timestamps)
+    return encode(rows.num_rows, keys, values, _header_cells(rows), moments, partitions, limit_bytes)
+
+
+def _moments(rows: pa.RecordBatch, now_ms: int, *, keeps_timestamps: bool) -> Buffer:
+    """The timestamp of each row in milliseconds, as int64; now, where a row has none."""
+    if not keeps_timestamps:
+        column = pa.repeat(pa.scalar(now_ms, pa.int64()), rows.num_rows)
+    else:
+        microseconds = rows.column("timestamp").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        column = pc.fill_null(pc.divide(microseconds, 1000), now_ms)
+    data = _bytes(column.buffers()[1]) or b""
+    return data[8 * column.offset : 8 * (column.offset + rows.num_rows)]
 
 
 def _given_partitions(topic: str, rows: pa.RecordBatch, partition_count: int) -> Numbers | None:

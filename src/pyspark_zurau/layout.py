@@ -90,3 +90,5 @@ class Packed(NamedTuple):
     partition: int
     record_count: int
     payload: Buffer
+    #: Of the first record, to which the others' are relative, and the largest.
+    timestamps_ms: tuple[int, int]

@@ -34,6 +34,7 @@ def encode(
     keys: Cells | None,
     values: Cells,
     headers: HeaderCells | None,
+    timestamps_ms: Buffer,
     partitions: Buffer,
     limit_bytes: int,
 ) -> list[Packed]:
@@ -41,23 +42,24 @@ def encode(
 
     Batches come in the order of their first rows.
     """
-    done: list[tuple[int, int, bytearray]] = []
+    done: list[tuple[int, int, bytearray, tuple[int, int]]] = []
     open_at: dict[int, int] = {}
+    moments = memoryview(timestamps_ms).cast("B").cast("q")
     for row, partition in enumerate(memoryview(partitions).cast("B").cast("i")[:row_count]):
         fields = _cell(keys, row), _cell(values, row), _headers(headers, row)
         place = open_at.get(partition)
         if place is not None:
-            _, count, payload = done[place]
+            _, count, payload, (first, largest) = done[place]
             size = len(payload)
-            encode_record(payload, count, 0, *fields)
+            encode_record(payload, count, moments[row] - first, *fields)
             if len(payload) <= limit_bytes:
-                done[place] = (partition, count + 1, payload)
+                done[place] = (partition, count + 1, payload, (first, max(largest, moments[row])))
                 continue
             del payload[size:]
         payload = bytearray()
         encode_record(payload, 0, 0, *fields)
         open_at[partition] = len(done)
-        done.append((partition, 1, payload))
+        done.append((partition, 1, payload, (moments[row], moments[row])))
     return [Packed(*batch) for batch in done]
 
 

@@ -3,12 +3,16 @@
 At least once: Spark runs a failed task again, and what it had written by then is written again. A row goes to the
 partition in its `partition` column; else the hash of its key decides, as in Java's default partitioner; rows without a
 key stay together, one Arrow batch at a time, and move on to the next partition.
+
+Spark's own sink does not look at a `timestamp` column, so neither does this one, unless it is asked to keep it: then a
+copy of a topic is a copy in that too.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,6 +39,7 @@ TYPES: dict[str, tuple[str, ...]] = {
     "partition": ("int",),
     "headers": (HEADER_TYPE.simpleString(),),
 }
+KEEP_TIMESTAMPS = "includeTimestamp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class WriteOptions:
     producer: ProducerSettings
     #: For all rows, whatever their topic column says.
     topic: str | None
+    #: Records are as old as their timestamp column says, and not of the moment in which they are written.
+    keeps_timestamps: bool = False
 
 
 def parse_write_options(values: Values, schema: StructType, *, overwrite: bool) -> WriteOptions:
@@ -53,7 +60,10 @@ def parse_write_options(values: Values, schema: StructType, *, overwrite: bool) 
     if topic is None and "topic" not in schema.names:
         raise SettingsError("which topic to write to is not said; set the option topic, or add a column topic")
     return WriteOptions(
-        peer=parse_peer(values, client_id="spark-zurau-sink"), producer=parse_producer_settings(values), topic=topic
+        peer=parse_peer(values, client_id="spark-zurau-sink"),
+        producer=parse_producer_settings(values),
+        topic=topic,
+        keeps_timestamps=_keeps_timestamps(values, schema),
     )
 
 
@@ -110,16 +120,25 @@ def write_rows(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Writ
                 count = counts.get(topic)
                 if count is None:
                     count = counts[topic] = producer.partition_count(topic)
-                for partition, record_count, payload in pack(
+                for partition, record_count, payload, timestamps_ms in pack(
                     topic,
                     its_rows,
                     partition_count=count,
                     fallback=next(turns) % count,
                     limit_bytes=options.producer.batch_bytes,
+                    now_ms=int(time.time() * 1000),
+                    keeps_timestamps=options.keeps_timestamps,
                 ):
-                    producer.send_packed(TopicPartition(topic, partition), payload, record_count)
+                    producer.send_packed(TopicPartition(topic, partition), payload, record_count, timestamps_ms)
         producer.flush()
     return WriterCommitMessage()
+
+
+def _keeps_timestamps(values: Values, schema: StructType) -> bool:
+    wanted = values.truth(KEEP_TIMESTAMPS, default=False)
+    if wanted and ("timestamp" not in schema.names or schema["timestamp"].dataType.simpleString() != "timestamp"):
+        raise SettingsError(f"{KEEP_TIMESTAMPS} needs a column timestamp of the type timestamp")
+    return wanted
 
 
 def _check_schema(schema: StructType) -> None:

@@ -17,9 +17,13 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "com
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
+from zurau.client.consumer import Consumer
 from zurau.client.courier import ProducerSettings
+from zurau.client.offsets import end_offsets, start_offsets
 from zurau.client.producer import Producer
+from zurau.ids import TopicPartition
 from zurau.records.compression import Compression
+from zurau.records.record import Record
 from zurau.testing import Broker
 
 if TYPE_CHECKING:
@@ -83,6 +87,23 @@ def produce(cluster: Cluster) -> Callable[..., None]:
                 producer.send(topic, value, **fields)
 
     return produce
+
+
+def read_topic(bootstrap: str, topic: str) -> list[tuple[TopicPartition, Record]]:
+    """All that a topic holds at this moment, in the order of each partition."""
+    found: list[tuple[TopicPartition, Record]] = []
+    with Cluster(bootstrap) as cluster, Consumer(cluster) as consumer:
+        partitions = [TopicPartition(topic, one.index) for one in Admin(cluster).describe_topic(topic).partitions]
+        ends = end_offsets(cluster, partitions)
+        consumer.assign(start_offsets(cluster, partitions))
+        while any(consumer.positions[partition] < end for partition, end in ends.items()):
+            found += [(partition, record) for partition, records, _ in consumer.poll() for record in records]
+    return sorted(found, key=lambda one: one[0])
+
+
+@pytest.fixture
+def contents(broker: Broker) -> Callable[[str], list[tuple[TopicPartition, Record]]]:
+    return lambda topic: read_topic(broker.bootstrap, topic)
 
 
 @pytest.fixture(scope="session")

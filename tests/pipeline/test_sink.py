@@ -142,3 +142,19 @@ def test_a_partition_that_does_not_exist_is_refused(spark, write, new_topic):
     topic = new_topic(2)
     with pytest.raises(Exception, match=f"partition 5 of '{topic}', which has 2"):
         write(spark.createDataFrame([(5, "a")], "partition int, value string"), topic=topic)
+
+
+def test_timestamps_are_those_of_the_writing_unless_they_are_to_be_kept(spark, read, write, new_topic):
+    anew, kept = new_topic(), new_topic()
+    rows = spark.sql("SELECT 'x' AS value, timestamp '2020-02-03 04:05:06.789' + make_interval(0,0,0,id) AS timestamp"
+                     " FROM range(3)").coalesce(1)  # fmt: skip
+    write(rows, topic=anew)
+    write(rows, topic=kept, includeTimestamp="true")
+    assert {row.timestamp.year for row in read(anew).collect()} != {2020}
+    assert [row.timestamp for row in read(kept).collect()] == [row.timestamp for row in rows.collect()]
+
+
+def test_keeping_timestamps_needs_a_column_of_them(spark, write, new_topic):
+    rows = spark.createDataFrame([("1", 5)], "value string, timestamp long")
+    with pytest.raises(Exception, match="includeTimestamp needs a column timestamp"):
+        write(rows, topic=new_topic(), includeTimestamp="true")

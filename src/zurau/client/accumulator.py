@@ -60,15 +60,17 @@ class OutgoingBatch:
 
 
 class PackedBatch(OutgoingBatch):
-    """Records of one moment that somebody else has encoded, with offsets from 0 on."""
+    """Records that somebody else has encoded, with offsets from 0 on and timestamps relative to the first."""
 
-    __slots__ = ("_packed_count", "_payload", "_timestamp_ms")
+    __slots__ = ("_packed_count", "_payload", "_timestamps_ms")
 
-    def __init__(self, partition: TopicPartition, payload: Buffer, record_count: int, timestamp_ms: int) -> None:
+    def __init__(
+        self, partition: TopicPartition, payload: Buffer, record_count: int, timestamps_ms: tuple[int, int]
+    ) -> None:
         super().__init__(partition)
         self._payload = payload
         self._packed_count = record_count
-        self._timestamp_ms = timestamp_ms
+        self._timestamps_ms = timestamps_ms
         self.size_bytes = len(payload)
 
     @property
@@ -76,10 +78,12 @@ class PackedBatch(OutgoingBatch):
         return self._packed_count
 
     def encode(self, compression: Compression, numbered: Numbered) -> Buffer:
+        base_timestamp, max_timestamp = self._timestamps_ms
         return build_packed_batch(
             self._payload,
             self._packed_count,
-            self._timestamp_ms,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
             compression=compression,
             producer_id=numbered.producer_id,
             producer_epoch=numbered.producer_epoch,

@@ -62,10 +62,20 @@ class Producer:
             self._send_on()
         return delivery
 
-    def send_packed(self, partition: TopicPartition, payload: Buffer, record_count: int) -> None:
-        """Hand over encoded records, the inside of one batch: no timestamps, offsets from 0 on (records/builder.py)."""
+    def send_packed(
+        self,
+        partition: TopicPartition,
+        payload: Buffer,
+        record_count: int,
+        timestamps_ms: tuple[int, int] | None = None,
+    ) -> None:
+        """Hand over encoded records, the inside of one batch, with offsets from 0 on (records/builder.py).
+
+        `timestamps_ms` are the first record's and the largest; without them every record is of this moment.
+        """
         self._courier.raise_failure()
-        self._batches.add_packed(PackedBatch(partition, payload, record_count, int(time.time() * 1000)))
+        now_ms = int(time.time() * 1000)
+        self._batches.add_packed(PackedBatch(partition, payload, record_count, timestamps_ms or (now_ms, now_ms)))
         self._send_on()
 
     def partition_count(self, topic: str) -> int:

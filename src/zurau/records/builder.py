@@ -76,14 +76,15 @@ def build_batch(
 def build_packed_batch(
     payload: Buffer,
     record_count: int,
-    timestamp: int,
     *,
+    base_timestamp: int,
+    max_timestamp: int,
     compression: int = Compression.NONE,
     producer_id: ProducerId = NO_PRODUCER_ID,
     producer_epoch: int = NO_EPOCH,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytearray:
-    """One batch around records that are encoded already, with consecutive offsets and all of one moment."""
+    """One batch around records that are encoded already, with consecutive offsets."""
     header = BatchHeader(
         base_offset=0,
         length=0,
@@ -92,8 +93,8 @@ def build_packed_batch(
         crc=0,
         attributes=compression,
         last_offset_delta=record_count - 1,
-        base_timestamp=timestamp,
-        max_timestamp=timestamp,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,

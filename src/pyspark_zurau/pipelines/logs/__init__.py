@@ -1,0 +1,1 @@
+"""Logs of many sources: error rates, latencies, talkers, sessions, alerts, and a lake with everything."""
