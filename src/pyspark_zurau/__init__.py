@@ -13,24 +13,22 @@ partition; what tasks keep between batches (connections) is kept per process and
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from pyspark_zurau.source import DefaultSource
 
 if TYPE_CHECKING:
     from pyspark_zurau.each_batch import write_each_batch
+    from pyspark_zurau.lag import LagListener, lag_of
     from pyspark_zurau.spark_session import session
 
-__all__ = ["DefaultSource", "session", "write_each_batch"]
+__all__ = ["DefaultSource", "LagListener", "lag_of", "session", "write_each_batch"]
+
+_KEPT_IN = {"LagListener": "lag", "lag_of": "lag", "session": "spark_session", "write_each_batch": "each_batch"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "session":
-        from pyspark_zurau.spark_session import session
-
-        return session
-    if name == "write_each_batch":
-        from pyspark_zurau.each_batch import write_each_batch
-
-        return write_each_batch
-    raise AttributeError(name)
+    if name not in _KEPT_IN:
+        raise AttributeError(name)
+    return getattr(importlib.import_module(f"pyspark_zurau.{_KEPT_IN[name]}"), name)

@@ -67,6 +67,8 @@ def parse_fetch_settings(values: Values) -> FetchSettings:
         max_bytes=values.whole_or("kafka.fetch.max.bytes", 32 * MIB, at_least=1),
         partition_max_bytes=values.whole_or("kafka.max.partition.fetch.bytes", 4 * MIB, at_least=1),
         isolation=READ_COMMITTED if isolation == "read_committed" else READ_UNCOMMITTED,
+        # Tasks read what was there a moment ago: a topic that no broker knows now was deleted.
+        unknown_topic_patience_s=1.0,
     )
 
 

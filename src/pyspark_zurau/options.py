@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 SELECTIONS = ("subscribe", "subscribePattern", "assign")
 ENDINGS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 BY_TRIGGER = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+FOR_STREAMS = (*BY_TRIGGER, "mirrorToGroup")
 KNOWN = (
     *SELECTIONS,
     "startingTimestamp",
@@ -39,6 +40,7 @@ KNOWN = (
     "maxRecordsPerPartition",
     "includeHeaders",
     "groupIdPrefix",
+    "mirrorToGroup",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
@@ -67,6 +69,8 @@ class ReadOptions:
     attempts: int
     attempt_interval_s: float
     metadata_ttl_ms: int
+    #: The consumer group that is told how far a streaming query is.
+    mirror_to_group: str | None
 
 
 def wants_headers(values: Values) -> bool:
@@ -79,7 +83,7 @@ def parse_batch_options(values: Values) -> ReadOptions:
         options.starting, LATEST, "startingOffsets cannot be latest (-1) in a batch query: nothing would be read"
     )
     _refuse_end(options.ending, EARLIEST, "endingOffsets cannot be earliest (-2): nothing would be read")
-    for name in BY_TRIGGER:
+    for name in FOR_STREAMS:
         if name in values:
             logger.warning("the option %s has no meaning in a batch query and is ignored", name)
     return options
@@ -124,6 +128,7 @@ def _parse(values: Values, *, starting_default: Limit) -> ReadOptions:
         attempts=values.whole_or("fetchOffset.numRetries", 3, at_least=1),
         attempt_interval_s=values.whole_or("fetchOffset.retryIntervalMs", 10, at_least=0) / 1000,
         metadata_ttl_ms=values.whole_or("partition.metadata.cache.ttl.ms", -1, at_least=-1),
+        mirror_to_group=(values.text("mirrorToGroup") or "").strip() or None,
     )
 
 

@@ -25,14 +25,28 @@ DEFAULTS = {
 
 
 def session(
-    name: str = "zurau", *, master: str = "local[*]", settings: Mapping[str, str] | None = None
+    name: str = "zurau",
+    *,
+    master: str = "local[*]",
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session, the running one if there is one. Java is found, and Python workers are of this Python's kind."""
+    """A session, the running one if there is one. Java is found, and Python workers are of this Python's kind.
+
+    With `remote`, an address like `sc://host:15002`, it is one of a Spark Connect server, which has its own Java,
+    Python and static settings.
+    """
+    if remote is not None:
+        return _configured(SparkSession.builder.remote(remote), settings or {}).getOrCreate()
     java_home = find_java_home()
     if java_home is not None:
         os.environ["JAVA_HOME"] = str(java_home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(master)
-    for setting, value in {**DEFAULTS, **(settings or {})}.items():
+    return _configured(builder, {**DEFAULTS, **(settings or {})}).getOrCreate()
+
+
+def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession.Builder:
+    for setting, value in settings.items():
         builder = builder.config(setting, value)
-    return builder.getOrCreate()
+    return builder

@@ -65,6 +65,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         known = from_json(start)
+        if self._options.mirror_to_group is not None:
+            # Spark asks for what comes after a batch once that batch is done; its `commit` comes a batch later still.
+            self._survey.mirror(self._options.mirror_to_group, known)
         latest = self._latest = self._find_latest(known)
         if isinstance(limit, ReadAllAvailable):
             return to_json(latest)

@@ -17,6 +17,7 @@ from pyspark_zurau.options import ReadOptions
 from pyspark_zurau.selection import find_partitions, missing_from
 from zurau.client.cluster import Cluster
 from zurau.client.errors import ClientError
+from zurau.client.group_offsets import commit_offsets
 from zurau.client.offsets import end_offsets, list_offsets, start_offsets
 from zurau.errors import SettingsError
 from zurau.ids import Offset, TopicPartition
@@ -34,6 +35,7 @@ class Survey:
         self._cluster: Cluster | None = None
         self._partitions: set[TopicPartition] = set()
         self._partitions_until_s = 0.0
+        self._mirrored: Offsets = {}
 
     def close(self) -> None:
         if self._cluster is not None:
@@ -67,6 +69,16 @@ class Survey:
         if not wanted:
             return {}
         return self._patiently(lambda: self._earliest(wanted & self._find_partitions()))
+
+    def mirror(self, group: str, offsets: Offsets) -> None:
+        """Let a consumer group be where the query is, for whoever watches groups. The query does not depend on it."""
+        if offsets == self._mirrored:
+            return
+        try:
+            commit_offsets(self._open(), group, offsets)
+        except ClientError as error:
+            logger.warning("the group %s was not told how far the query is: %s", group, error)
+        self._mirrored = offsets
 
     def resolve(self, limit: Limit, partitions: set[TopicPartition], option: str) -> dict[TopicPartition, Offset]:
         """The offset of a limit in each partition."""

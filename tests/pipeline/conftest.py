@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+# Tests import by plain names what is kept here, and what starts brokers as processes there.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "compatibility")]
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster

@@ -8,6 +8,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zu
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'zurau[spark]'")
 
 from pyspark_zurau.columns import topic_schema
+from pyspark_zurau.errors import DataLost
 from pyspark_zurau.options import parse_batch_options
 from pyspark_zurau.reader import BatchReader
 from pyspark_zurau.values import Values
@@ -100,3 +101,20 @@ def test_a_partition_that_is_not_there_is_named(plan, timed_topic):
 def test_ranges_are_divided_among_more_tasks_when_asked(plan, timed_topic):
     assert plan(subscribe=timed_topic, maxRecordsPerPartition="2") == [(0, 0, 2), (0, 2, 4), (1, 0, 1)]
     assert plan(subscribe=timed_topic, minPartitions="3") == [(0, 0, 2), (0, 2, 4), (1, 0, 1)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_topic_that_is_deleted_after_planning_is_not_waited_for(broker, new_topic, produce, admin, fails):
+    topic = new_topic()
+    produce(topic, b"x")
+    needed = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic, "kafka.request.timeout.ms": "600000"}
+    values = Values(needed | {"failOnDataLoss": str(fails)})
+    reader = BatchReader(parse_batch_options(values), topic_schema(with_headers=False))
+    (task,) = reader.partitions()
+    admin.delete_topic(topic)
+    if fails:
+        with pytest.raises(DataLost, match=f"{topic}-0, offsets 0 to 0"):
+            list(reader.read(task))
+    else:
+        assert list(reader.read(task)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
@@ -12,22 +13,25 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from zurau.errors import DiskFault, OffsetOutOfRange
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
-from zurau.records.batch import BatchHeader, parse_header, stamp
+from zurau.records.batch import BatchHeader, iter_batches, parse_header, stamp
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records
 from zurau.simulation.disk import SimulatedDisk
 
 DIRECTORY = "logs/t-0"
-SETTINGS = LogSettings(segment_bytes=900, index_interval_bytes=150, retention_ms=1000, segment_ms=700)
+SETTINGS = LogSettings(index_interval_bytes=150, retention_ms=1000, segment_ms=700)
+#: The small ones hold a batch or two: several segments are rolled before anything is flushed.
+SEGMENT_BYTES = st.sampled_from([250, 900])
 
 
 class LogMachine(RuleBasedStateMachine):
     """Invariant: the log holds exactly `batches`, as far as they are not before its start."""
 
-    @initialize(seed=st.integers(0, 2**16))
-    def begin(self, seed: int) -> None:
+    @initialize(seed=st.integers(0, 2**16), segment_bytes=SEGMENT_BYTES)
+    def begin(self, seed: int, segment_bytes: int) -> None:
         self.disk = SimulatedDisk(seed)
+        self.settings = replace(SETTINGS, segment_bytes=segment_bytes)
         self.disk.make_directory("logs")
         self.batches: list[bytes] = []
         self.flushed_offset = 0
@@ -40,7 +44,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def open(self, *, clean: bool) -> None:
         self.flushing = None
-        self.log = Log.open(self.disk, DIRECTORY, SETTINGS, now_ms=self.now_ms, clean=clean)
+        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean)
 
     # What the loop does
 
@@ -57,6 +61,13 @@ class LogMachine(RuleBasedStateMachine):
         batch = build_batch(records, compression=codec)
         self.log.append(batch, stamp(batch, self.log.end_offset, self.epoch))
         self.batches.append(bytes(batch))
+
+    @rule(count=st.integers(3, 8))
+    def append_a_burst_and_lose_power(self, count: int) -> None:
+        """Several segments are begun and none is flushed."""
+        for _ in range(count):
+            self.append([bytes(60)], Compression.NONE, 1, False)
+        self.lose_power()
 
     @rule()
     def append_to_a_full_disk(self) -> None:
@@ -198,13 +209,9 @@ def header(batch: bytes) -> BatchHeader:
 
 
 def last_header(data: bytes) -> BatchHeader:
-    position = 0
-    while True:
-        found = parse_header(data, position)
-        position += found.length
-        if position >= len(data):
-            return found
+    *_, (last, _) = iter_batches(data)
+    return last
 
 
-LogMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+LogMachine.TestCase.settings = settings(stateful_step_count=40)
 test_a_log_is_a_list_that_survives = LogMachine.TestCase

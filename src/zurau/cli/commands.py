@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from zurau import __version__
 from zurau.cli import cluster, consume, group, log, produce, simulate, topic
 from zurau.cli.endings import closed_pipe_is_no_error
+from zurau.cli.optional import run_optional
 from zurau.cli.options import SETTINGS
 
 
@@ -31,6 +32,7 @@ app = typer.Typer(
       zurau topic create orders --partitions 3
       echo 'hello' | zurau produce orders
       zurau consume orders --from-beginning
+      zurau pipeline run logs
 
     All commands but `serve`, `log` and `simulate` work with Apache Kafka too. Say which cluster with --bootstrap
     HOST:PORT or ZURAU_BOOTSTRAP.
@@ -73,6 +75,15 @@ app.add_typer(group.app, name="group")
 app.command(name="cluster")(cluster.cluster)
 app.add_typer(log.app, name="log")
 app.command(name="simulate")(simulate.simulate)
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def pipeline(context: typer.Context) -> None:
+    """Run, check and watch data pipelines on Spark."""
+    run_optional("pipeline", context.args)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from zurau.cli.options import SETTINGS
 from zurau.cli.output import counted
 
 if TYPE_CHECKING:
-    from zurau.log.dump import Finding
+    from zurau.log.dump import Finding, RecordFound
     from zurau.records.batch import BatchHeader
 
 app = typer.Typer(help="The files that a broker stores.", no_args_is_help=True, **SETTINGS)
@@ -42,7 +42,7 @@ def dump(
     """Print segments, batches, records and index entries.
 
     Exits with 1 when something is damaged. Only reads, so the broker may be running. Understands Apache Kafka's
-    directories too.
+    directories too. Records of the broker's own logs are shown by what they say.
 
     \b
     Examples:
@@ -88,7 +88,8 @@ def _as_json(finding: Finding) -> str:
     if isinstance(finding, BatchFound):
         fields: dict[str, Any] = {"position": finding.position} | _batch_fields(finding.header)
     elif isinstance(finding, RecordFound):
-        fields = record_object(finding.record)
+        state = _state(finding)
+        fields = record_object(finding.record) | ({} if state is None else {"state": state})
     else:
         fields = {name: value for name, value in finding._asdict().items() if name != "path"}
     return json.dumps({"kind": kind, "file": finding.path} | fields, ensure_ascii=False)
@@ -135,12 +136,20 @@ def _as_text(finding: Finding) -> str:
     if isinstance(finding, RecordFound):
         record = finding.record
         written = f"    {record.offset} {format_time(record.timestamp) or '-'}"
+        if (state := _state(finding)) is not None:
+            return f"{written} {json.dumps(state, ensure_ascii=False)}"
         return f"{written} key={_shorten(record.key)} value={_shorten(record.value)} headers={len(record.headers)}"
     if isinstance(finding, OffsetEntryFound):
         return f"  index: offset {finding.offset} at {finding.position}"
     if isinstance(finding, DamageFound):
         return f"  DAMAGED at {finding.position}: {finding.text}"
     return f"  timeindex: {format_time(finding.timestamp) or '-'} at offset {finding.offset}"
+
+
+def _state(finding: RecordFound) -> dict[str, Any] | None:
+    from zurau.cli.state_text import state_in
+
+    return state_in(Path(finding.path).parent.name, finding.record)
 
 
 def _batch_text(position: int, header: BatchHeader) -> str:

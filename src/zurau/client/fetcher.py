@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zurau.client.cluster import Cluster
 from zurau.client.connection import Connection, readable
-from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, error_code, may_pass
+from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, UnknownTopic, error_code, may_pass
 from zurau.client.offsets import READ_UNCOMMITTED, end_offsets, start_offsets
 from zurau.client.retry import Backoff, Deadline
 from zurau.errors import CorruptData
@@ -41,6 +41,8 @@ class FetchSettings:
     #: READ_COMMITTED leaves out records of transactions that were aborted or are still open.
     isolation: int = READ_UNCOMMITTED
     on_out_of_range: str = FAIL
+    #: How long a topic that nobody knows is waited for; None: as long as for anything else that may pass.
+    unknown_topic_patience_s: float | None = None
 
 
 class Fetched(NamedTuple):
@@ -71,8 +73,9 @@ class Fetcher:
         self._until: dict[TopicPartition, Offset] = {}
         self._connections: dict[BrokerId, Connection] = {}
         self._questions: dict[BrokerId, Question] = {}
-        #: Partitions that were refused, and until when that is put up with.
-        self._troubled: dict[TopicPartition, Deadline] = {}
+        #: Since when partitions have been refused, and since when because nobody knows their topic.
+        self._troubled_since_s: dict[TopicPartition, float] = {}
+        self._unknown_since_s: dict[TopicPartition, float] = {}
         self._backoff = Backoff()
         self._resume_s = 0.0
         self._patience_s = cluster.timeout_s + self._settings.max_wait_ms / 1000
@@ -88,7 +91,8 @@ class Fetcher:
         """Read these partitions from these offsets, and no others; nothing is asked for at or after `until`."""
         self._positions = dict(positions)
         self._until = dict(until or {})
-        self._troubled.clear()
+        self._troubled_since_s.clear()
+        self._unknown_since_s.clear()
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
         assert partition in self._positions, "only assigned partitions have a position"
@@ -203,7 +207,8 @@ class Fetcher:
             what = f"reading {partition} from offset {self._positions[partition]}"
             self._trouble([partition], BrokerRefused(error_code(data.error_code), what))
             return []
-        self._troubled.pop(partition, None)
+        self._troubled_since_s.pop(partition, None)
+        self._unknown_since_s.pop(partition, None)
         self._backoff = Backoff()
         offset = self._positions[partition]
         batches = list(_split(partition, data.records or b""))
@@ -213,12 +218,15 @@ class Fetcher:
 
     def _trouble(self, partitions: Iterable[TopicPartition], error: ClientError) -> None:
         """Put up with it for a while, or raise it."""
+        now_s = time.monotonic()
+        since_s, patience_s = self._troubled_since_s, self._cluster.timeout_s
+        if isinstance(error, UnknownTopic) and self._settings.unknown_topic_patience_s is not None:
+            since_s, patience_s = self._unknown_since_s, self._settings.unknown_topic_patience_s
         for partition in partitions:
-            deadline = self._troubled.setdefault(partition, Deadline(self._cluster.timeout_s))
-            if not may_pass(error) or deadline.passed:
+            if not may_pass(error) or now_s - since_s.setdefault(partition, now_s) >= patience_s:
                 raise error
             self._cluster.forget([partition.topic])
-        self._resume_s = time.monotonic() + self._backoff.next_delay_s()
+        self._resume_s = now_s + self._backoff.next_delay_s()
 
 
 def _split(partition: TopicPartition, data: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:

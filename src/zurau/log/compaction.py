@@ -9,6 +9,8 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
   as Kafka does (KIP-534); a later one that comes after that time drops the tombstone. The older values of its key are
   gone by then: they went in the compaction that noted the time.
 - The last batch of each producer stays, if need be empty: a producer's sequence numbers are learned from it.
+- So does the last batch of each segment: a segment that ends before the next one begins has lost its end in a crash,
+  and recovery must not take a compacted one for that.
 - Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
 - Memory is bounded by the number of keys that are learned at a time, some 200 bytes each. When there are more, the
   compaction ends where it stopped learning, and the next one goes on from there.
@@ -131,7 +133,8 @@ class CompactionJob:
         file = compacted.file  # there must be one, even if nothing stays
         for segment in group:
             for position, header in segment.headers():
-                batch = self._filter(_read(segment, position, header), header)
+                is_last = segment is group[-1] and position + header.length == segment.size
+                batch = self._filter(_read(segment, position, header), header, is_last=is_last)
                 if batch is not None:
                     compacted.append(batch, parse_header(batch), self._settings.index_interval_bytes)
         compacted.index_time()
@@ -141,7 +144,7 @@ class CompactionJob:
         compacted.close()
         return compacted
 
-    def _filter(self, batch: bytes, header: BatchHeader) -> bytes | bytearray | None:
+    def _filter(self, batch: bytes, header: BatchHeader, *, is_last: bool) -> bytes | bytearray | None:
         """The batch with what stays of its records, or None if it may go as a whole."""
         if _is_left_alone(header):
             return batch
@@ -153,7 +156,7 @@ class CompactionJob:
         elif len(kept) == len(records):
             self._note_horizon(kept, horizon_ms)
             return batch
-        if not kept and self._last_batches.get(header.producer_id) != header.base_offset:
+        if not (kept or is_last or self._last_batches.get(header.producer_id) == header.base_offset):
             return None
         self._note_horizon(kept, horizon_ms)
         return _rebuild(header, kept, horizon_ms)

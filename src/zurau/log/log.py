@@ -114,7 +114,8 @@ class Log:
         if not segment.has_room_for(header, settings.segment_bytes, settings.segment_index_bytes) or (
             segment.spans(header.max_timestamp) > settings.segment_ms
         ):
-            segment = self._roll(header.base_offset)
+            # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
+            segment = self._roll(self.end_offset if segment.size else header.base_offset)
         if segment.end.position == 0:
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)

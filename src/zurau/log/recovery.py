@@ -4,7 +4,8 @@ After a clean stop everything is believed: names and sizes are looked up and a f
 crash the end may be torn. An entry of an offset index proves that everything before it was flushed (see flushing); so
 whatever lies before the last one on disk is believed, and from there on every batch is checked: its checksum, its
 length, that its offset follows on the one before and its epoch does not fall. At the first one that fails, the log is
-cut.
+cut. So it is where a segment ends before the next one begins: it was rolled but not flushed, and lost its end, while
+what came later survived. A segment that was flushed always ends where the next one begins (see compaction).
 
 A compaction that was under way left files behind: `.cleaned` ones were not finished and go; a `.log.swap` was, so the
 replacement is completed. Indexes that are missing or contradict their log are made again.
@@ -147,7 +148,7 @@ class Recovery:
         for segment in self.segments[:flushed]:
             self._load_closed(segment)
         for number in range(flushed, len(self.segments)):
-            if not self._scan(self.segments[number]):
+            if not self._scan(self.segments[number]) or self._ends_early(number):
                 self._cut_after(number)
                 break
         for segment in self.segments[flushed:-1]:
@@ -165,6 +166,12 @@ class Recovery:
         for segment, following in pairwise(kept):
             segment.end = SegmentEnd(following.base_offset, segment.size)
         self.segments = kept
+
+    def _ends_early(self, number: int) -> bool:
+        """Whether offsets are missing between the end of a segment and the beginning of the next."""
+        return (
+            number + 1 < len(self.segments) and self.segments[number].end.offset < self.segments[number + 1].base_offset
+        )
 
     def _cut_after(self, number: int) -> None:
         for segment in self.segments[number + 1 :]:

@@ -74,7 +74,7 @@ class Segment:
         self.offset_index = OffsetIndex(disk, self.paths[1], offset_index_bytes)
         self.time_index = TimeIndex(disk, self.paths[2], time_index_bytes)
         #: Replaced as a whole, after the bytes are written. In a segment that is no longer written to, the offset is
-        #: the next segment's first: an upper bound, since compaction may have dropped the last batches.
+        #: the next segment's first.
         self.end = end
         self.is_retired = False
         #: Of the first batch, or None while there is none or nobody looked.
@@ -204,10 +204,15 @@ class Segment:
         if upto < self.end.offset:
             near = min(near, self.offset_index.position_before(upto - self.base_offset, may_block=may_block))
         stop, next_offset = max(start, near), upto
-        for place in self.places(stop, may_block=may_block):
-            if place.last_offset >= upto or (place.stop > limit and stop > start):
-                return stop, place.base_offset
-            stop, next_offset = place.stop, place.last_offset + 1
+        try:
+            for place in self.places(stop, may_block=may_block):
+                if place.last_offset >= upto or (place.stop > limit and stop > start):
+                    return stop, place.base_offset
+                stop, next_offset = place.stop, place.last_offset + 1
+        except CorruptData:
+            if stop == start:
+                raise
+            # What is good is served first; whoever asks for what follows is told of the damage.
         return stop, next_offset
 
     def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import SettingsError
@@ -66,15 +66,26 @@ def load(
     file: Path | None = None,
 ) -> Settings:
     """Settings from all sources. Values may be text or, from flags and TOML, already typed."""
-    given: dict[str, Any] = {}
+    given: dict[str, _Given] = {}
     if file is not None:
         given |= _from_file(file)
     given |= _from_environment(environment or {})
-    given |= {name: value for name, value in (flags or {}).items() if value is not None}
+    given |= _from_flags(flags or {})
     return _apply(given)
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+class _Given(NamedTuple):
+    """A value, and where somebody wrote it."""
+
+    value: Any
+    source: str
+
+
+def _from_flags(flags: Mapping[str, Any]) -> dict[str, _Given]:
+    return {name: _Given(value, f"--{name.replace('_', '-')}") for name, value in flags.items() if value is not None}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
     """Variables of ours that name a setting. Others are not all mistakes (`ZURAU_BOOTSTRAP` is the clients')."""
     known = {declared.name for _, declared in all_settings()}
     given = {}
@@ -83,13 +94,13 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
         if name in known:
-            given[name] = text
+            given[name] = _Given(text, f"the environment variable {variable}")
         elif hint := did_you_mean(name, known):
             raise SettingsError(f"there is no setting for the environment variable {variable}{hint}")
     return given
 
 
-def _from_file(file: Path) -> dict[str, Any]:
+def _from_file(file: Path) -> dict[str, _Given]:
     import tomllib  # not at the top: most brokers start without a file, and sooner without this
 
     try:
@@ -105,18 +116,17 @@ def _from_file(file: Path) -> dict[str, Any]:
     for name, value in content.items():
         if name not in names:
             raise SettingsError(f"{file}: there is no setting {name!r}{did_you_mean(name, names)}")
-        given[names[name]] = value
+        given[names[name]] = _Given(value, str(file))
     return given
 
 
-def _apply(given: Mapping[str, Any]) -> Settings:
+def _apply(given: Mapping[str, _Given]) -> Settings:
     changes: dict[str, dict[str, Any]] = {}
     names = {}
     for part, declared in all_settings():
         names[declared.name] = declared
         if declared.name in given:
-            value = declared.parse(declared.text(given[declared.name]))
-            changes.setdefault(part, {})[declared.name] = value
+            changes.setdefault(part, {})[declared.name] = _parse(declared, given[declared.name])
     for name in given:
         if name not in names:
             raise SettingsError(f"there is no setting {name!r}{did_you_mean(name, names)}")
@@ -124,3 +134,10 @@ def _apply(given: Mapping[str, Any]) -> Settings:
     return dataclasses.replace(
         base, **{part: dataclasses.replace(getattr(base, part), **values) for part, values in changes.items()}
     )
+
+
+def _parse(declared: Setting, given: _Given) -> Any:
+    try:
+        return declared.parse(declared.text(given.value))
+    except SettingsError as error:
+        raise SettingsError(f"{error} (it comes from {given.source})") from error

@@ -16,7 +16,7 @@ from zurau.machines.machine import Decision, Machine, StateRecord, Ticket
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import Clock, Timer
-from zurau.records.batch import BatchHeader, check_crc, parse_header
+from zurau.records.batch import BatchHeader, check_crc, iter_batches
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import iter_records
 from zurau.settings import MIB
@@ -99,12 +99,9 @@ class MachineHost(Generic[Command]):
         self.partition.wait_high_watermark(self._applied).then(release)
 
     def _apply_batches(self, chunk: memoryview) -> Offset:
-        position = 0
         next_offset = self._applied
-        while position < len(chunk):
-            header = parse_header(chunk, position)
-            self._apply_batch(chunk[position : position + header.length], header)
-            position += header.length
+        for header, batch in iter_batches(chunk):
+            self._apply_batch(batch, header)
             next_offset = header.next_offset
         return next_offset
 

@@ -12,6 +12,7 @@ timestamp is the time at which the batch's tombstones may go, KIP-534).
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 import msgspec
 from fastcrc import crc32
@@ -107,6 +108,16 @@ def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     if length < HEADER_BYTES:
         raise CorruptData(f"a batch claims to be {length} bytes long, which is less than its header")
     return BatchHeader(fields[0], length, *fields[2:])
+
+
+def iter_batches(batches: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Each of some whole batches with its header, in order; nothing is copied."""
+    view = memoryview(batches)
+    position = 0
+    while position < len(view):
+        header = parse_header(view, position)
+        yield header, view[position : position + header.length]
+        position += header.length
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from zurau.ids import NO_TOPIC_ID
 from zurau.pending import Pending
-from zurau.records.batch import parse_header
+from zurau.records.batch import iter_batches
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import Record, iter_records
 from zurau.settings import MIB
@@ -125,11 +125,4 @@ class SimulatedClient:
 
 def records_in(batches: Any) -> list[Record]:
     """The records of some whole batches."""
-    records: list[Record] = []
-    position = 0
-    data = bytes(batches or b"")
-    while position < len(data):
-        header = parse_header(data, position)
-        records += iter_records(data[position : position + header.length])
-        position += header.length
-    return records
+    return [record for _, batch in iter_batches(batches or b"") for record in iter_records(batch)]

@@ -43,7 +43,8 @@ class _Content:
         if self.unchanged_bytes < len(self.safe) and chance.random() < 0.5:
             survived = bytearray(self.safe)  # the file was cut shorter, but that never got to the disk
         else:
-            kept = chance.randint(self.unchanged_bytes, len(self.seen))
+            # Nothing is the most likely beginning: file systems write appended bytes out late, and all together.
+            kept = chance.choice([self.unchanged_bytes, chance.randint(self.unchanged_bytes, len(self.seen))])
             survived = self.seen[:kept]
             if chance.random() < 0.25:
                 survived += bytes(chance.randint(0, len(self.seen) - kept))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zurau.ids import TopicPartition
 from zurau.log.settings import LogSettings
 from zurau.partition.partition import Partition
-from zurau.records.batch import parse_header
+from zurau.records.batch import iter_batches, parse_header
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import Record, iter_records
 from zurau.settings import DAY_MS, HOUR_MS, MINUTE_MS
@@ -37,11 +37,8 @@ def everything_in(partition: Partition) -> list[Record]:
     log = partition.log
     offset, records = log.start_offset, []
     while batches := log.read(offset, 1 << 20, log.end_offset, may_block=True):
-        position = 0
-        while position < len(batches):
-            header = parse_header(batches, position)
-            records += iter_records(batches[position : position + header.length])
-            position += header.length
+        for header, batch in iter_batches(batches):
+            records += iter_records(batch)
             offset = header.next_offset
     return records
 

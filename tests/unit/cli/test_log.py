@@ -39,6 +39,20 @@ def test_records_are_told_when_asked_for(zurau, stored):
     assert records == [(0, "k", "v"), (1, None, "a"), (2, None, "b")]
 
 
+def test_records_of_the_brokers_own_logs_are_told_by_what_they_say(zurau, stored):
+    with Broker(dir=str(stored)) as broker:
+        zurau("group", "reset", "g", "--topic", "t", "--to-offset", "1", "--yes", "--bootstrap", broker.bootstrap)
+    found = dumped(zurau("log", "dump", str(stored), "--records", "--format", "json"))
+    states = [line["state"] for line in found if "state" in line]
+    topics = [state["name"] for state in states if state["type"] == "TopicCreated"]
+    commits = [state for state in states if state["type"] == "OffsetCommitValue"]
+    assert topics == ["__consumer_offsets", "t"]
+    assert [(one["group"], one["topic"], one["partition"], one["offset"]) for one in commits] == [
+        ("g", "t", 0, 1),
+        ("g", "t", 1, 1),
+    ]
+
+
 def test_a_whole_directory_is_walked_through(zurau, stored):
     text = zurau("log", "dump", str(stored)).stdout
     assert "t-0/00000000000000000000.log: from offset 0" in text

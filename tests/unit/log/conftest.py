@@ -11,7 +11,7 @@ import pytest
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
-from zurau.records.batch import BatchHeader, parse_header, stamp
+from zurau.records.batch import BatchHeader, iter_batches, stamp
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import Record, iter_records
 from zurau.simulation.disk import SimulatedDisk
@@ -75,20 +75,11 @@ class Bench:
         return bytes(found)
 
     def records(self) -> list[Record]:
-        data = memoryview(self.read_all())
-        position, found = 0, []
-        for header in headers(data):
-            found += iter_records(data[position : position + header.length])
-            position += header.length
-        return found
+        return [record for _, batch in iter_batches(self.read_all()) for record in iter_records(batch)]
 
 
-def headers(data: bytes | memoryview) -> Sequence[BatchHeader]:
-    position, found = 0, []
-    while position < len(data):
-        found.append(parse_header(data, position))
-        position += found[-1].length
-    return found
+def headers(data: bytes) -> Sequence[BatchHeader]:
+    return [header for header, _ in iter_batches(data)]
 
 
 @pytest.fixture

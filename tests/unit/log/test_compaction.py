@@ -223,6 +223,16 @@ def test_small_neighbours_become_one_segment(bench):
     assert contents(bench) == [(15, b"a", b"5")]
 
 
+def test_recovery_does_not_take_a_compacted_segment_for_one_that_lost_its_end(bench, disk):
+    for number in range(3):
+        put(bench, (b"a", b"%d" % number))
+        close_segment(bench)
+    bench.compact()
+    for name in bench.names(".index"):
+        disk.remove(f"logs/t-0/{name}")  # with what proves that a segment was flushed
+    assert (bench.open(clean=False).end_offset, contents(bench)) == (9, [(6, b"a", b"2")])
+
+
 def test_a_log_that_loses_everything_keeps_its_start(bench):
     put(bench, (None, b"x"))
     put(bench, (None, bytes(400)))

@@ -91,6 +91,13 @@ def test_bytes_that_are_not_in_memory_are_not_waited_for(bench, disk):
     assert bench.log.read(0, 1000, 3, may_block=True) == b"".join(batches)
 
 
+def test_what_is_before_the_damage_is_read_even_if_more_was_asked_for(make_bench, disk):
+    bench = make_bench(index_interval_bytes=10_000)
+    batches = bench.fill(5)
+    disk.flip_bit(LOG_0, 208)  # the length of the third batch
+    assert bench.log.read(0, 350, 5) == b"".join(batches[:2])
+
+
 def test_damage_that_breaks_the_chain_of_batches_is_told_on_reading(bench, disk):
     bench.fill(5)
     disk.flip_bit(LOG_0, 108, bit=6)  # the length of the second batch

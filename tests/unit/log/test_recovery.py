@@ -52,6 +52,14 @@ def test_everything_after_a_torn_segment_goes(bench, disk):
     assert (bench.log.end_offset, bench.names(".log", ".deleted")) == (4, [f"{0:020}.log"])
 
 
+@pytest.mark.parametrize("kept", [0, 9])
+def test_so_does_everything_after_a_segment_that_lost_whole_batches(bench, disk, kept):
+    batches = bench.fill(25)
+    disk.open(LOG_0).truncate(kept * 100)
+    assert bench.open(clean=False).end_offset == kept
+    assert bench.read_all() == b"".join(batches[:kept])
+
+
 def test_flushed_segments_are_not_checked_again(bench, disk):
     bench.fill(25)
     bench.flush()
@@ -156,9 +164,9 @@ def test_an_interrupted_swap_is_completed(bench, disk):
     batches = bench.fill(25)
     bench.flush()
     content = disk.read_file(LOG_10)
-    disk.open(LOG_10 + ".swap").append([content[:300]])
+    disk.open(LOG_10 + ".swap").append([content[:300], content[900:]])
     bench.open(clean=False)
-    assert bench.read_all() == b"".join(batches[:13] + batches[20:])
+    assert bench.read_all() == b"".join(batches[:13] + batches[19:])
     assert not bench.names(".swap")
 
 

@@ -49,6 +49,17 @@ def test_a_value_out_of_bounds_is_refused():
         load({"num_partitions": 0})
 
 
+def test_a_wrong_value_is_refused_with_the_place_it_was_written(tmp_path: Path):
+    file = tmp_path / "zurau.toml"
+    file.write_text("retention_ms = -5")
+    with pytest.raises(SettingsError, match=r"too small.*comes from .*zurau.toml"):
+        load(file=file)
+    with pytest.raises(SettingsError, match="comes from the environment variable ZURAU_NODE_ID"):
+        load(environment={"ZURAU_NODE_ID": "one"})
+    with pytest.raises(SettingsError, match="comes from --node-id"):
+        load(flags={"node_id": "one"})
+
+
 @pytest.mark.parametrize("text", ["localhost", "x:99999", "x:port", ":", ""])
 def test_a_bad_address_is_refused_with_an_example(text: str):
     with pytest.raises(SettingsError, match=r"is not HOST:PORT; for example 127.0.0.1:9092"):

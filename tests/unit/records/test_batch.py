@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.errors import CorruptData
-from zurau.records.batch import HEADER_BYTES, check_crc, parse_header, stamp, stamp_append_time
+from zurau.records.batch import HEADER_BYTES, check_crc, iter_batches, parse_header, stamp, stamp_append_time
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records
@@ -41,6 +41,11 @@ def test_a_length_shorter_than_the_header_is_no_batch(batch):
     batch[8:12] = (10).to_bytes(4)
     with pytest.raises(CorruptData, match="less than its header"):
         parse_header(batch)
+
+
+def test_batches_are_walked_one_by_one(batch):
+    found = [(header.next_offset, bytes(one)) for header, one in iter_batches(batch * 2)]
+    assert found == [(3, bytes(batch)), (3, bytes(batch))]
 
 
 def test_stamping_a_place_leaves_the_checksum_right(batch):

@@ -20,7 +20,7 @@ from zurau.ids import NO_TOPIC_ID, Offset, TopicId
 from zurau.partition.partition import Partition
 from zurau.pending import any_of
 from zurau.ports import WouldBlock
-from zurau.records.batch import parse_header
+from zurau.records.batch import iter_batches, parse_header
 from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.fetch import (
@@ -157,12 +157,8 @@ async def _wait_for_more(readings: list[_Reading], deadline_ms: float, call: Cal
 
 def _end_of(batches: bytes) -> Offset:
     """The offset after the last of some whole batches."""
-    position = 0
-    while True:
-        header = parse_header(batches, position)
-        position += header.length
-        if position >= len(batches):
-            return header.next_offset
+    *_, (last, _) = iter_batches(batches)
+    return last.next_offset
 
 
 def _by_topic(readings: list[_Reading], isolation_level: int) -> list[FetchableTopicResponse]:

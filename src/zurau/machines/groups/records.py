@@ -25,6 +25,9 @@ from zurau.wire.kafka.messages.group_records import (
     OffsetCommitValue,
 )
 
+#: A key, and the value that it has from here on; None removes it.
+GroupFact = tuple[OffsetCommitKey, OffsetCommitValue | None] | tuple[GroupMetadataKey, GroupMetadataValue | None]
+
 _OFFSET_KEY_VERSIONS = (0, 1)
 _GROUP_KEY_VERSION = 2
 _GROUP_VALUE_VERSION = 3
@@ -101,24 +104,35 @@ def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
     return encode_versioned(key, _OFFSET_KEY_VERSIONS[-1])
 
 
+def decode_record(record: StateRecord) -> GroupFact | None:
+    """What a record says, or None if it is of a kind that is passed over."""
+    if record.key is None:
+        return None
+    kind, raw = peek_version(record.key), record.value
+    if kind in _OFFSET_KEY_VERSIONS:
+        committed = None if raw is None else decode_versioned(OffsetCommitValue, raw)
+        return decode_versioned(OffsetCommitKey, record.key), committed
+    if kind == _GROUP_KEY_VERSION:
+        agreed = None if raw is None else decode_versioned(GroupMetadataValue, raw)
+        return decode_versioned(GroupMetadataKey, record.key), agreed
+    return None
+
+
 def apply_record(groups: dict[str, Group], record: StateRecord) -> None:
     """Change the groups by one record of their log."""
-    if record.key is None:
-        return
-    kind = peek_version(record.key)
-    if kind in _OFFSET_KEY_VERSIONS:
-        _apply_offset(groups, decode_versioned(OffsetCommitKey, record.key), record.value)
-    elif kind == _GROUP_KEY_VERSION:
-        _apply_group(groups, decode_versioned(GroupMetadataKey, record.key).group, record.value)
+    match decode_record(record):
+        case OffsetCommitKey() as key, (OffsetCommitValue() | None) as committed:
+            _apply_offset(groups, key, committed)
+        case GroupMetadataKey() as key, (GroupMetadataValue() | None) as agreed:
+            _apply_group(groups, key.group, agreed)
 
 
-def _apply_offset(groups: dict[str, Group], key: OffsetCommitKey, raw: bytes | None) -> None:
+def _apply_offset(groups: dict[str, Group], key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
     partition = TopicPartition(key.topic, key.partition)
     group = groups.get(key.group)
-    if raw is not None:
+    if value is not None:
         if group is None:
             group = groups[key.group] = Group(key.group)
-        value = decode_versioned(OffsetCommitValue, raw)
         group.offsets[partition] = CommittedOffset(
             offset=value.offset,
             leader_epoch=value.leader_epoch,
@@ -130,12 +144,12 @@ def _apply_offset(groups: dict[str, Group], key: OffsetCommitKey, raw: bytes | N
         group.offsets.pop(partition, None)
 
 
-def _apply_group(groups: dict[str, Group], group_id: str, raw: bytes | None) -> None:
-    if raw is not None:
+def _apply_group(groups: dict[str, Group], group_id: str, value: GroupMetadataValue | None) -> None:
+    if value is not None:
         group = groups.get(group_id)
         if group is None:
             group = groups[group_id] = Group(group_id)
-        _adopt(group, decode_versioned(GroupMetadataValue, raw))
+        _adopt(group, value)
     elif group_id in groups:
         groups.pop(group_id).move(GroupEvent.REMOVED)
 

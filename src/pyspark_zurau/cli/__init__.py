@@ -1,0 +1,33 @@
+"""`zurau pipeline`: the commands. `zurau` loads this package by its name when it is asked for, and only then."""
+
+from __future__ import annotations
+
+import typer
+
+from pyspark_zurau.cli.check import check
+from pyspark_zurau.cli.list_pipelines import list_pipelines
+from pyspark_zurau.cli.run import run
+from pyspark_zurau.cli.status import status
+from zurau.cli.options import SETTINGS
+
+app = typer.Typer(
+    help="""Run, check and watch data pipelines on Spark.
+
+    A pipeline is a TOML file: topics to read, Spark SQL, and sinks; or the name of a ready-made one.
+
+    \b
+    Examples:
+      zurau pipeline list
+      zurau pipeline check logs.toml
+      zurau pipeline run logs.toml --set lake=/data/lake
+      zurau pipeline status --watch
+    """,
+    no_args_is_help=True,
+    add_completion=False,
+    **SETTINGS,
+)
+
+app.command(name="run")(run)
+app.command(name="check")(check)
+app.command(name="status")(status)
+app.command(name="list")(list_pipelines)

@@ -1,0 +1,81 @@
+"""Options that several pipeline commands share, and how they lead to a pipeline and a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyspark_zurau.checkpoint_lock import local_path
+from pyspark_zurau.engine.declaration import Pipeline
+from pyspark_zurau.engine.locate import locate
+from pyspark_zurau.engine.read import read_pipeline
+from zurau.cli.options import key_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PipelineFile = Annotated[
+    str, typer.Argument(metavar="FILE|NAME", help="A pipeline's TOML file, or the name of a ready-made one.")
+]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter; may be repeated.")
+]
+BootstrapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        envvar="ZURAU_BOOTSTRAP",
+        metavar="HOST:PORT",
+        help="A broker of the cluster. Default: what the file says.",
+    ),
+]
+Master = Annotated[
+    str, typer.Option("--master", metavar="MASTER", help="Where Spark runs: local[*], spark://host:7077, ...")
+]
+Remote = Annotated[
+    str | None, typer.Option("--remote", metavar="sc://HOST:PORT", help="A Spark Connect server to run on.")
+]
+DEFAULT_MASTER = "local[*]"
+
+
+def open_pipeline(file_or_name: str, set_: list[str] | None, bootstrap: str | None) -> Pipeline:
+    return read_pipeline(locate(file_or_name), key_values(set_ or [], "--set"), bootstrap=bootstrap)
+
+
+def open_session(pipeline: Pipeline, master: str, remote: str | None, *, log: Path | None = None) -> SparkSession:
+    """A session for the pipeline; what Spark says goes to the log, or to stderr where there is none."""
+    from pyspark_zurau.engine.run import SETTINGS
+    from pyspark_zurau.spark_session import session
+
+    with stderr_to(log):
+        return session(f"zurau-{pipeline.name}", master=master, remote=remote, settings=SETTINGS | dict(pipeline.spark))
+
+
+def log_file(pipeline: Pipeline, *, verbose: bool) -> Path | None:
+    directory = local_path(pipeline.checkpoint)
+    return None if verbose or directory is None else directory / "spark.log"
+
+
+@contextmanager
+def stderr_to(log: Path | None) -> Iterator[None]:
+    """Processes that are started in the block inherit the file as their stderr, and keep it."""
+    if log is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    before = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)

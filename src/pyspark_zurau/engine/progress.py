@@ -1,0 +1,129 @@
+"""How far each query of a running pipeline is, as Spark tells it, in a form that other processes can read.
+
+The running pipeline writes it to a file in the checkpoint directory, in one step, about once a second. Whoever reads it
+knows from the lock whether the writer is still there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from pyspark_zurau.checkpoint_lock import holder, local_path
+
+FILE = "status.json"
+RUNNING, FINISHED, STOPPED, FAILED, LOST = "running", "finished", "stopped", "failed", "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    name: str
+    kind: str
+    #: -1: none yet.
+    batch_id: int = -1
+    #: Read since the pipeline was started.
+    rows: int = 0
+    rows_per_s: float = 0.0
+    batch_ms: int | None = None
+    #: Records that are there and not read yet.
+    lag: int | None = None
+    state_rows: int = 0
+    state_bytes: int = 0
+    watermark: str | None = None
+    updated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatus:
+    pipeline: str
+    checkpoint: str
+    state: str
+    pid: int
+    started_s: float
+    updated_s: float
+    reason: str | None = None
+    queries: tuple[QueryStatus, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def follow(known: QueryStatus, query: StreamingQuery) -> QueryStatus:
+    """What is known of a query, brought up to date."""
+    recent = [json.loads(progress.json) for progress in query.recentProgress]
+    new = [progress for progress in recent if progress["batchId"] > known.batch_id and _ran(progress)]
+    if not new:
+        idle = recent and not query.status["isTriggerActive"]
+        return replace(known, rows_per_s=0.0, lag=_lag(recent[-1], known.lag)) if idle else known
+    last = new[-1]
+    operators = last.get("stateOperators", [])
+    return replace(
+        known,
+        batch_id=last["batchId"],
+        rows=known.rows + sum(progress["numInputRows"] for progress in new),
+        rows_per_s=round(last.get("inputRowsPerSecond") or last.get("processedRowsPerSecond") or 0.0, 1),
+        batch_ms=last["durationMs"].get("triggerExecution"),
+        lag=_lag(last, known.lag),
+        state_rows=sum(operator.get("numRowsTotal", 0) for operator in operators),
+        state_bytes=sum(operator.get("memoryUsedBytes", 0) for operator in operators),
+        watermark=last.get("eventTime", {}).get("watermark"),
+        updated=last["timestamp"],
+    )
+
+
+def publish(status: PipelineStatus) -> None:
+    directory = local_path(status.checkpoint)
+    if directory is None:
+        return
+    with tempfile.NamedTemporaryFile("w", dir=directory, prefix=".status", delete=False, encoding="utf-8") as fresh:
+        json.dump(status.to_json(), fresh)
+    Path(fresh.name).replace(directory / FILE)
+
+
+def read_status(checkpoint: str) -> PipelineStatus | None:
+    """What the last run has published; a run that says it is running and is not there any more was lost."""
+    directory = local_path(checkpoint)
+    if directory is None or not (directory / FILE).is_file():
+        return None
+    document: dict[str, Any] = json.loads((directory / FILE).read_text(encoding="utf-8"))
+    queries = tuple(QueryStatus(**query) for query in document.pop("queries"))
+    status = PipelineStatus(**document, queries=queries)
+    if status.state == RUNNING and holder(directory) is None:
+        return replace(status, state=LOST, reason=f"process {status.pid} has ended without a word")
+    return status
+
+
+def first_status(pipeline: str, checkpoint: str, kinds: Mapping[str, str]) -> PipelineStatus:
+    queries = tuple(QueryStatus(name, kind) for name, kind in kinds.items())
+    now_s = time.time()
+    return PipelineStatus(pipeline, checkpoint, RUNNING, os.getpid(), now_s, now_s, None, queries)
+
+
+def _ran(progress: dict[str, Any]) -> bool:
+    """Whether a batch was run; a trigger that found nothing reports the batch that would be next."""
+    return "addBatch" in progress["durationMs"]
+
+
+def _lag(progress: dict[str, Any], known: int | None) -> int | None:
+    lag = None
+    for source in progress["sources"]:
+        latest, end = source.get("latestOffset"), source.get("endOffset")
+        if isinstance(latest, dict) and isinstance(end, dict):
+            lag = (lag or 0) + _behind(latest, end)
+    return known if lag is None else lag
+
+
+def _behind(latest: dict[str, dict[str, int]], end: dict[str, dict[str, int]]) -> int:
+    return sum(
+        max(offset - end.get(topic, {}).get(partition, 0), 0)
+        for topic, partitions in latest.items()
+        for partition, offset in partitions.items()
+    )

@@ -1,0 +1,114 @@
+"""`[sinks.NAME]`: whose rows, and where to. Each kind has keys of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark_zurau.engine.declaration import (
+    MODES,
+    ConsoleTarget,
+    DeltaTarget,
+    ParquetTarget,
+    PostgresTarget,
+    Sink,
+    Target,
+    TopicTarget,
+    Trigger,
+)
+from pyspark_zurau.engine.table import Table
+from pyspark_zurau.kafka_settings import parse_peer, parse_producer_settings
+from pyspark_zurau.values import Values
+from zurau.errors import SettingsError
+
+CODECS = ("zstd", "snappy", "lz4_raw", "gzip", "uncompressed")
+
+
+def read_sink(name: str, table: Table, bootstrap: str, trigger: Trigger) -> Sink:
+    kind = table.one_of("kind", tuple(_KINDS))
+    mode = table.one_of("mode", MODES, "append")
+    table.raw("every")
+    origin = table.required_text("from", "requests")
+    target = _KINDS[kind](table, bootstrap)
+    if mode != "append" and kind == "parquet":
+        table.report("mode", f"{mode}: files can only be added; use mode = 'append', or kind = 'delta' with a key")
+    if mode == "update" and isinstance(target, DeltaTarget | PostgresTarget) and not target.key:
+        table.report("key", "update needs to know which columns tell rows apart; for example key = ['service']")
+    return Sink(name, origin, kind, mode, trigger, target)
+
+
+def _read_topic(table: Table, bootstrap: str) -> Target:
+    form = table.one_of("format", ("json", "raw"), "json")
+    target = TopicTarget(
+        bootstrap=table.text("bootstrap") or bootstrap,
+        topic=table.text("topic"),
+        format=form,
+        key=table.text("key"),
+        options=table.flat("options"),
+    )
+    if form == "json" and not target.topic:
+        table.report("topic", "is missing; for example topic = 'alerts'")
+    if form == "raw" and target.key:
+        table.report("key", "raw rows have their key in the column key; leave it out")
+    try:
+        values = Values({"kafka.bootstrap.servers": target.bootstrap, **target.options})
+        parse_peer(values, client_id="")
+        parse_producer_settings(values)
+    except SettingsError as error:
+        table.report("", str(error))
+    return target
+
+
+def _read_parquet(table: Table, _bootstrap: str) -> Target:
+    return ParquetTarget(_read_path(table), table.texts("partition_by"), table.one_of("compression", CODECS, "zstd"))
+
+
+def _read_delta(table: Table, _bootstrap: str) -> Target:
+    target = DeltaTarget(
+        path=_read_path(table),
+        partition_by=table.texts("partition_by"),
+        key=table.texts("key"),
+        latest_by=table.text("latest_by"),
+        delete=table.text("delete"),
+    )
+    _check_key(table, target)
+    return target
+
+
+def _read_postgres(table: Table, _bootstrap: str) -> Target:
+    target = PostgresTarget(
+        dsn=table.required_text("dsn", "postgresql://user@localhost/shop"),
+        table=table.required_text("table", "orders"),
+        key=table.texts("key"),
+        latest_by=table.text("latest_by"),
+        delete=table.text("delete"),
+        create=table.truth("create", default=True),
+    )
+    _check_key(table, target)
+    return target
+
+
+def _read_console(table: Table, _bootstrap: str) -> Target:
+    return ConsoleTarget(table.whole("rows", 20))
+
+
+def _read_path(table: Table) -> str:
+    path = table.required_text("path", "lake/requests")
+    scheme, colon, rest = path.partition("://")
+    if colon and scheme != "file":
+        table.report("path", f"{scheme}:// is not written to; use a directory, also of a mounted file system")
+    return rest if colon else path
+
+
+def _check_key(table: Table, target: DeltaTarget | PostgresTarget) -> None:
+    for key in ("latest_by", "delete"):
+        if getattr(target, key) and not target.key:
+            table.report(key, "needs a key: the columns that tell rows apart, for example key = ['id']")
+
+
+_KINDS: dict[str, Callable[[Table, str], Target]] = {
+    "topic": _read_topic,
+    "parquet": _read_parquet,
+    "delta": _read_delta,
+    "postgres": _read_postgres,
+    "console": _read_console,
+}

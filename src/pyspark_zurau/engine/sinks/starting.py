@@ -1,0 +1,57 @@
+"""A sink as a running query: its kind's way of writing, with its mode, trigger and checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from pyspark_zurau.engine.declaration import (
+    ConsoleTarget,
+    DeltaTarget,
+    ParquetTarget,
+    PostgresTarget,
+    Sink,
+    TopicTarget,
+    Trigger,
+)
+from pyspark_zurau.engine.sinks.console import ConsoleBatches
+from pyspark_zurau.engine.sinks.parquet import ParquetBatches
+from pyspark_zurau.engine.sinks.topic import write_topic
+
+EachBatch = Callable[[DataFrame, int], None]
+
+
+def start_sink(rows: DataFrame, sink: Sink, checkpoint: str) -> StreamingQuery:
+    if isinstance(sink.target, TopicTarget):
+        writer = write_topic(rows, sink.target, sink.mode)
+    else:
+        writer = rows.writeStream.outputMode(sink.mode).foreachBatch(batches(sink, checkpoint))
+    return start(writer, sink.name, sink.trigger, checkpoint)
+
+
+def start(writer: DataStreamWriter, name: str, trigger: Trigger, checkpoint: str) -> StreamingQuery:
+    writer = writer.queryName(name).option("checkpointLocation", checkpoint)
+    if trigger.available_now:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=trigger.every).start()
+
+
+def batches(sink: Sink, checkpoint: str) -> EachBatch:
+    match sink.target:
+        case ParquetTarget():
+            return ParquetBatches(sink.target, checkpoint)
+        case ConsoleTarget():
+            return ConsoleBatches(sink.name, sink.target.rows)
+        case DeltaTarget():
+            from pyspark_zurau.engine.sinks.delta import DeltaBatches
+
+            return DeltaBatches(sink.target, sink.mode, checkpoint)
+        case PostgresTarget():
+            from pyspark_zurau.engine.sinks.postgres import PostgresBatches
+
+            return PostgresBatches(sink.target, sink.mode, sink.name, checkpoint)
+        case TopicTarget():
+            raise AssertionError("topics are streamed to")

@@ -1,0 +1,38 @@
+"""Rows to a topic, at least once: as JSON with one column as the key, or in the columns of the data source."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from pyspark_zurau.each_batch import write_each_batch
+from pyspark_zurau.engine.declaration import TopicTarget
+from pyspark_zurau.sink import TYPES
+from zurau.errors import SettingsError
+
+
+def write_topic(rows: DataFrame, target: TopicTarget, mode: str) -> DataStreamWriter:
+    shaped, options = shape(rows, target), writer_options(target)
+    if mode == "append":
+        return shaped.writeStream.format("zurau").options(**options)
+    return shaped.writeStream.outputMode(mode).foreachBatch(write_each_batch(options))
+
+
+def writer_options(target: TopicTarget) -> dict[str, str]:
+    options = {"kafka.bootstrap.servers": target.bootstrap, **target.options}
+    return options | {"topic": target.topic} if target.topic else options
+
+
+def shape(rows: DataFrame, target: TopicTarget) -> DataFrame:
+    """The columns that the data source knows."""
+    if target.format == "raw":
+        return rows.select(*[name for name in rows.columns if name in TYPES])
+    if target.key is not None and target.key not in rows.columns:
+        raise SettingsError(f"there is no column {target.key!r} for the key; there is {', '.join(rows.columns)}")
+    value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value")
+    if target.key is None:
+        return rows.select(value)
+    binary = dict(rows.dtypes)[target.key] == "binary"
+    key = F.col(target.key) if binary else F.col(target.key).cast("string")
+    return rows.select(key.alias("key"), value)

@@ -1,0 +1,105 @@
+"""A source as frames: its good rows, which SQL knows by its name, and its dead letters.
+
+Good rows and dead letters are two queries that read the same records and judge them alike, so each record is in exactly
+one of them, whatever happens to either query and however often it starts again. It costs that values are parsed once
+more; in return each query has its own checkpoint, and a slow sink holds up no dead letter.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructField, StructType
+
+from pyspark_zurau.columns import COLUMNS
+from pyspark_zurau.engine.declaration import FAIL, Source
+from pyspark_zurau.engine.formats import Parser, parser_for
+from pyspark_zurau.engine.read_sources import reader_options
+
+NO_VALUE = "there is no value (a tombstone)"
+PARSED = "_zurau_parsed"
+
+
+def good_rows(spark: SparkSession, source: Source) -> DataFrame:
+    rows = pick_good(_read(spark, source, _needed_columns(source)), source)
+    return rows.withWatermark(source.watermark.column, source.watermark.delay) if source.watermark else rows
+
+
+def dead_letters(spark: SparkSession, source: Source) -> DataFrame:
+    return pick_dead(_read(spark, source, ("key", "value", "topic", "partition", "offset", "headers")), source)
+
+
+def pick_good(records: DataFrame, source: Source) -> DataFrame:
+    """From records to rows with the columns of the format."""
+    if source.null_values == "skip":
+        records = records.where(F.col("value").isNotNull())
+    if source.format == "raw":
+        return records
+    parser = parser_for(source)
+    rows = _parse(records, parser)
+    dead = _is_dead(source, parser)
+    if source.dead_letter == FAIL:
+        rows = rows.where(F.when(dead, _raise(source, parser)).otherwise(F.lit(True)))
+    else:
+        rows = rows.where(~dead)
+    record = [F.col(name).alias(f"_{name}") for name in source.record]
+    return rows.select(*parser.columns(F.col(PARSED)), *record)
+
+
+def pick_dead(records: DataFrame, source: Source) -> DataFrame:
+    """Rows for the topic sink: key and value as they were; headers tell where they are from and what is wrong."""
+    parser = parser_for(source)
+    rows = _parse(records, parser).where(_is_dead(source, parser))
+    told = {
+        "zurau.reason": _reason(parser),
+        "zurau.source": F.lit(source.name),
+        "zurau.topic": F.col("topic"),
+        "zurau.partition": F.col("partition"),
+        "zurau.offset": F.col("offset"),
+    }
+    headers = [
+        F.struct(F.lit(name).alias("key"), column.cast("string").cast("binary").alias("value"))
+        for name, column in told.items()
+    ]
+    own = F.coalesce(F.col("headers"), F.array().cast(COLUMNS["headers"]))
+    return rows.select("key", "value", F.concat(own, F.array(*headers)).alias("headers"))
+
+
+def _needed_columns(source: Source) -> tuple[str, ...]:
+    """What is not asked for is not even copied."""
+    if source.format == "raw":
+        return tuple(COLUMNS)
+    place = ("topic", "partition", "offset") if source.dead_letter == FAIL else ()
+    return tuple(name for name in COLUMNS if name in {"value", *source.record, *place})
+
+
+def _parse(records: DataFrame, parser: Parser) -> DataFrame:
+    """With one more column. Through a list of one, else Spark would parse anew wherever the column is used."""
+    return records.select("*", F.explode(F.array(parser.parse(F.col("value")))).alias(PARSED))
+
+
+def _is_dead(source: Source, parser: Parser) -> Column:
+    value, parsed = F.col("value"), F.col(PARSED)
+    tombstone = F.lit(source.null_values == "dead_letter")
+    return F.when(value.isNull(), tombstone).otherwise(parser.is_bad(parsed, value))
+
+
+def _reason(parser: Parser) -> Column:
+    value, parsed = F.col("value"), F.col(PARSED)
+    return F.when(value.isNull(), F.lit(NO_VALUE)).otherwise(parser.reason(parsed, value))
+
+
+def _raise(source: Source, parser: Parser) -> Column:
+    text = F.concat(
+        F.lit(f"source {source.name}: "),
+        F.concat_ws(" ", F.col("topic"), F.lit("partition"), F.col("partition"), F.lit("offset"), F.col("offset")),
+        F.lit(": "),
+        _reason(parser),
+        F.lit("; name a topic in dead_letter to go on past such records"),
+    )
+    return F.raise_error(text).cast("boolean")
+
+
+def _read(spark: SparkSession, source: Source, columns: tuple[str, ...]) -> DataFrame:
+    schema = StructType([StructField(name, COLUMNS[name]) for name in columns])
+    return spark.readStream.format("zurau").options(**reader_options(source)).schema(schema).load()
