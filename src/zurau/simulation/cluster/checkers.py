@@ -269,7 +269,7 @@ class LeadersHearAMajority(LookingChecker):
             if not host.leads or host.replica is None:
                 continue
             reign = (host.id, host.replica.epoch)
-            if self._has_majority(host) or now_ms < host.paused_until_ms:
+            if self._has_majority(host) or host.is_paused:
                 self._alone_since.pop(reign, None)
                 continue
             since_ms = self._alone_since.setdefault(reign, now_ms)

@@ -35,6 +35,11 @@ class Swarm:
     settings: ReplicaSettings
     #: How many of the brokers hold and vote for the partition at first; the others come later.
     replicas: int = 0
+    partitions: int = 1
+    #: Whether brokers talk through one stream per pair, or about every partition by itself.
+    is_coalesced: bool = True
+    #: How long the controller's decisions take to be committed.
+    commit_ms: int = 0
 
 
 def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
@@ -63,6 +68,9 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         flush_ms=chance.choice([1, 3, 10, 40, 120]),
         settings=settings,
         replicas=brokers,
+        partitions=chance.choice([1, 1, 1, 2, 2, 3, 4]),
+        is_coalesced=chance.random() < 0.7,
+        commit_ms=chance.choice([0, 2, 20, 100]),
     )
     if mode == "isr":
         return _in_sync(swarm, chance)

@@ -23,16 +23,16 @@ class Transcript:
     def told(self, host: Host, event: Event) -> None:
         match event:
             case Received(message):
-                self.note(f"{host.id} hears from {message.sender}: {in_words(message)}")
+                self.note(f"{host.name} hears from {message.sender}: {in_words(message)}")
             case TimePassed():
-                self.note(f"{host.id} wakes")
+                self.note(f"{host.name} wakes")
             case _:
-                self.note(f"{host.id} is told {event}")
+                self.note(f"{host.name} is told {event}")
 
     def did(self, host: Host, effect: Effect) -> None:
         line = effect_in_words(effect)
         if line is not None:
-            self.note(f"    {host.id} {line}")
+            self.note(f"    {host.name} {line}")
 
 
 def effect_in_words(effect: Effect) -> str | None:
