@@ -192,8 +192,8 @@ def forget_what_was_asked(self: InSyncLeader) -> Any:
     return _time_passed(self)
 
 
-def register_as_clean(self: Controller, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
-    _register(self, replica, life, was_clean=True)
+def register_as_clean(self: Controller, replica: ReplicaId, life: int, starts: int, *, was_clean: bool) -> None:
+    _register(self, replica, life, starts, was_clean=True)
 
 
 def accept_any_state(self: Controller, proposal: InSyncProposal) -> None:

@@ -17,9 +17,13 @@ from zurau.replica.quorum import majority
 from zurau.replica.replica import Replica
 from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, LookingChecker, Truth, Violation
 from zurau.simulation.cluster.clients import Client
+from zurau.simulation.cluster.consumers import Consumer
 from zurau.simulation.cluster.faults import Fault
+from zurau.simulation.cluster.history import History
 from zurau.simulation.cluster.host import AnyReplica, Host
 from zurau.simulation.cluster.network import Network
+from zurau.simulation.cluster.snapshots import Snapshot
+from zurau.simulation.cluster.state_checkers import STATE_CHECKERS
 from zurau.simulation.cluster.storage import ReplicaDisk
 from zurau.simulation.cluster.swarm import Swarm, calm
 from zurau.simulation.cluster.transcript import Transcript
@@ -47,6 +51,7 @@ class Cluster:
         self.now_ms = 0.0
         self.event_count = 0
         self.truth = Truth()
+        self.history = History()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._agenda_count = 0
         self._chance = Random(f"network {swarm.mode} {swarm.seed}")
@@ -55,6 +60,7 @@ class Cluster:
         voters = tuple(ReplicaId(broker, "a") for broker in self.broker_ids)
         self.hosts = [self.host_class(self, broker, ReplicaDisk("a", voters)) for broker in self.broker_ids]
         self.clients = [Client(self, number) for number in range(swarm.clients)]
+        self.consumer = Consumer(self)
         self._watchers: dict[type[Effect], list[Checker]] = {}
         self.all_checkers = self.checkers()
         self._lookers = [checker for checker in self.all_checkers if isinstance(checker, LookingChecker)]
@@ -67,7 +73,7 @@ class Cluster:
         self._lost_disks: dict[ReplicaId, ReplicaDisk] = {}
 
     def checkers(self) -> list[Checker]:
-        return [checker(self) for checker in QUORUM_CHECKERS]
+        return [checker(self) for checker in (*QUORUM_CHECKERS, *STATE_CHECKERS)]
 
     # The agenda
 
@@ -87,6 +93,7 @@ class Cluster:
         self._look()
         for client in self.clients:
             client.think()
+        self.consumer.poll()
         self.at(_OPERATOR_MS, self.operate)
         self.run_until(self.swarm.trouble_ms)
         self._calm_down()
@@ -141,17 +148,45 @@ class Cluster:
 
     def wipe(self, host: Host, down_ms: float) -> None:
         """A new directory, unless that would leave too few voters for any replica's idea of who votes."""
+        if self.may_lose_disk(host):
+            self.crash(host, down_ms)
+            self.replace_disk(host, self.new_disk(host.disk))
+
+    def may_lose_disk(self, host: Host) -> bool:
+        """Enough voters are left that have everything they promised, whoever is asked who votes."""
         for each in self.hosts:
             voters = each.disk.membership().voters
-            alive = [voter for voter in voters if self.host(voter.broker).id == voter and voter != host.id]
+            alive = [voter for voter in voters if self._is_intact(voter) and voter != host.id]
             if len(alive) < majority(len(voters)):
-                return
-        self.crash(host, down_ms)
-        self.replace_disk(host)
+                return False
+        return host.is_up
 
-    def replace_disk(self, host: Host) -> None:
+    def _is_intact(self, replica: ReplicaId) -> bool:
+        host = self.host(replica.broker)
+        return host.id == replica and not host.disk.is_damaged
+
+    def replace_disk(self, host: Host, disk: ReplicaDisk) -> None:
         self._lost_disks[host.id] = host.disk
-        host.disk = self.new_disk(host.disk)
+        host.disk = disk
+
+    def rename(self, host: Host) -> None:
+        """What is on its disk is not what it promised: from now on it is somebody else."""
+        name = self.new_disk(host.disk).directory
+        self.note(f"!! {host.id} is damaged and becomes {host.broker}{name}")
+        self.replace_disk(host, host.disk.salvage(name))
+
+    def damage(self, host: Host) -> None:
+        """A bit flips in something that was flushed."""
+        if self.may_lose_disk(host):
+            where = host.disk.flip_bit(self._chance)
+            self.note(f"!! a bit flips on {host.id}: {where or 'nowhere of interest'}")
+
+    def roll_back(self, host: Host, down_ms: float) -> None:
+        """An old copy of the disk is put back, under a new name: nobody could tell that it is old, so whoever puts it
+        there has to say so."""
+        if self.may_lose_disk(host):
+            self.crash(host, down_ms)
+            self.replace_disk(host, host.old_copy.salvage(self.new_disk(host.disk).directory))
 
     def new_disk(self, old: ReplicaDisk) -> ReplicaDisk:
         return ReplicaDisk(chr(ord(old.directory) + 1), tuple(ReplicaId(broker, "a") for broker in self.broker_ids))
@@ -169,6 +204,7 @@ class Cluster:
         for host in self.hosts:
             host.paused_until_ms = self.now_ms
             host.slow_flush_ms = 0
+            host.is_full = host.flush_fails = False
             host.crash_at = None
             if not host.is_up:
                 host.start()
@@ -195,12 +231,23 @@ class Cluster:
     def ask_snapshot(self, host: Host, leader: BrokerId, point: SnapshotPoint) -> None:
         target = self.host(leader)
 
+        life = host.life
+
+        def arrive(checksum: int, snapshot: Snapshot) -> None:
+            if host.life == life:
+                host.snapshot_arrived(point, checksum, snapshot)
+
         def answer() -> None:
-            checksum = target.disk.seen.sum_at(point.mark.start_offset) if target.is_up else None
-            if checksum is not None:
-                life = host.life
-                self.network.send(
-                    leader, host.broker, lambda: host.snapshot_arrived(point, checksum) if host.life == life else None
+            checksum = target.disk.seen.sum_at(point.mark.start_offset)
+            snapshot = target.disk.snapshot
+            # Retention may have gone on since this was offered; whoever waits asks again then.
+            if target.is_up and checksum is not None and snapshot.offset == point.mark.start_offset:
+                delay_ms = self._chance.random() * self.swarm.snapshot_ms
+                send = self.network.send
+                self.at_in_life(
+                    target,
+                    self.now_ms + delay_ms,
+                    lambda: send(leader, host.broker, lambda: arrive(checksum, snapshot)),
                 )
 
         self.network.send(host.broker, leader, answer)
@@ -263,6 +310,8 @@ class Cluster:
             return f"{len(leaders)} leaders"
         replica = leaders[0].replica
         assert replica is not None
+        if self.consumer.offset != replica.high_watermark:
+            return f"the consumer has come to {self.consumer.offset}, not {replica.high_watermark}"
         if set(self.members(leaders[0])) != {host.id for host in self.hosts}:
             return "not everybody is a member"
         for host in self.hosts:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.effects import (
     Announce,
@@ -22,19 +23,35 @@ from zurau.replica.effects import (
     Send,
     StartFlush,
 )
-from zurau.replica.events import Event, Flushed, LogStartMoved, Received, RecordsOffered, SnapshotStored, TimePassed
+from zurau.replica.events import (
+    Event,
+    Flushed,
+    LogStartMoved,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+)
 from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import Message, SnapshotPoint
+from zurau.replica.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.position import Batch
+from zurau.replica.reading import Reading, reading
+from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
-from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, header
+from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
 
 _READ_BATCHES = 4
+#: How long it takes until somebody starts a broker again that has stopped by itself.
+_REPAIR_MS = 100
 
 
 AnyReplica = Replica | InSyncReplica
@@ -74,6 +91,13 @@ class Host:
         self._wake_at_ms: float | None = None
         self._waiting: list[Waiting] = []
         self._snapshot_sum = 0
+        self._snapshot: Snapshot = EMPTY
+        self.folders = Folders()
+        self.memory = Memory(disk, self.folders, 0)
+        #: The disk as it was before the last start, for whoever puts an old copy back.
+        self.old_copy = disk
+        self.is_full = False
+        self.flush_fails = False
 
     @property
     def id(self) -> ReplicaId:
@@ -92,8 +116,12 @@ class Host:
     def start(self) -> None:
         assert self.replica is None
         self.life += 1
-        disk = self.disk
-        self.replica = self.make_replica(disk)
+        if not keeps_its_name(self.disk.recover()):
+            self._cluster.rename(self)
+        self.old_copy = self.disk.copy(self.disk.directory)
+        self.disk.starts += 1
+        self.replica = self.make_replica(self.disk)
+        self.memory = Memory(self.disk, self.folders, self.replica.high_watermark)
         self._cluster.started(self)
         self.tell(TimePassed())
 
@@ -145,9 +173,21 @@ class Host:
         return effects
 
     def receive(self, message: Message) -> None:
+        if self.is_full and isinstance(message, Fetched) and message.batches:
+            return  # as if it had been lost: there is room for marks and votes, and none for records
         self.tell(Received(message))
 
     def offer(self, client: int, value: bytes) -> None:
+        if self._cluster.now_ms < self.paused_until_ms:
+            self._cluster.at_in_life(self, self.paused_until_ms, lambda: self.offer(client, value))
+            return
+        if self.is_full and self.leads:
+            self._cluster.answer(self, client, value, None)
+            self.tell(ShutdownAsked())  # somebody else may have room
+            return
+        self.tell(TimePassed())
+        if self.leads and self._is_repeated(client, value):
+            return
         effects = self.tell(RecordsOffered(value, 1))
         for effect in effects:
             if isinstance(effect, Append) and self.replica is not None and effect.items[-1].epoch == self.replica.epoch:
@@ -155,6 +195,39 @@ class Host:
             elif isinstance(effect, Refuse):
                 self._cluster.answer(self, client, value, None)
         self._release_waiting()
+
+    def _is_repeated(self, client: int, value: bytes) -> bool:
+        """It was written before, or comes too early or too late. Whoever asked hears so when that is committed."""
+        assert self.replica is not None
+        try:
+            written = self.memory.producers.find_repeated(header(value))
+        except Refused:
+            self._cluster.answer(self, client, value, None)
+            return True
+        if written is None:
+            return False
+        self._waiting.append(Waiting(written.base_offset + 1, client, value, self.replica.epoch))
+        self._release_waiting()
+        return True
+
+    def serve(self, offset: Offset, known_epoch: Epoch) -> tuple[Reading, tuple[Batch, ...]] | None:
+        """What a consumer gets; None when nobody is there to answer."""
+        self.tell(TimePassed())
+        if self.replica is None or self._cluster.now_ms < self.paused_until_ms:
+            return None
+        answer = reading(self.replica, offset, known_epoch)
+        if answer is not Reading.RECORDS:
+            return answer, ()
+        try:
+            return answer, self.disk.seen.read(offset, self.replica.high_watermark, _READ_BATCHES)
+        except DamagedBatch:
+            self._stop_damaged()
+            return None
+
+    def _stop_damaged(self) -> None:
+        self._cluster.note(f"!! {self.id} has read a damaged batch")
+        self.disk.survives_in_cache = True
+        self._cluster.crash(self, _REPAIR_MS)
 
     def expire(self) -> None:
         """Retention takes some of what is committed and flushed here."""
@@ -189,8 +262,10 @@ class Host:
             case Append(items):
                 for item in items:
                     self.disk.append(item)
+                self.memory.appended(items)
             case CutEnd(point):
                 self.disk.cut(point)
+                self.memory.cut()
             case SaveVote(epoch, voted_for):
                 self.disk.epoch, self.disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -201,6 +276,7 @@ class Host:
                 self._read_and_send(effect)
             case Release(high_watermark):
                 self._save_high_watermark(high_watermark)
+                self.memory.committed(high_watermark)
                 self._release_waiting()
             case Announce(role):
                 if role is not Role.LEADER:
@@ -217,12 +293,13 @@ class Host:
             case FetchSnapshot(leader, point):
                 self._cluster.ask_snapshot(self, leader.broker, point)
             case RestartLog(point):
-                self.disk.restart(point, self._snapshot_sum)
+                self.disk.restart(point, self._snapshot_sum, self._snapshot)
+                self.memory.begin(point.mark.start_offset)
             case AskController(proposal):
                 self._cluster.ask_controller(self, proposal)
 
-    def snapshot_arrived(self, point: SnapshotPoint, checksum: int) -> None:
-        self._snapshot_sum = checksum
+    def snapshot_arrived(self, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
+        self._snapshot_sum, self._snapshot = checksum, snapshot
         self.tell(SnapshotStored(point))
 
     def _start_flush(self, number: int) -> None:
@@ -232,6 +309,9 @@ class Host:
         self._cluster.at_in_life(self, self._cluster.now_ms + delay_ms, lambda: self._flush_done(number))
 
     def _flush_done(self, number: int) -> None:
+        if self.flush_fails:
+            self.flush_failed(number)
+            return
         try:
             self._maybe_lose_power("before", Flushed(number))
             self.disk.end_flush(number)
@@ -241,8 +321,17 @@ class Host:
             return
         self.tell(Flushed(number))
 
+    def flush_failed(self, number: int) -> None:
+        """Nobody knows what of it is on the disk, and asking again would be answered with a lie."""
+        self.flush_fails = False
+        self._cluster.crash(self, _REPAIR_MS)
+
     def _read_and_send(self, effect: ReadAndSend) -> None:
-        batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
+        try:
+            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
+        except DamagedBatch:
+            self.crash_down_ms, self.disk.survives_in_cache = _REPAIR_MS, True
+            raise PowerCut from None
         self._cluster.send(self, effect.to, replace(effect.message, batches=batches))
 
     def _release_waiting(self) -> None:

@@ -25,6 +25,7 @@ from zurau.simulation.cluster.checkers import (
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import AnyReplica, Host
+from zurau.simulation.cluster.state_checkers import STATE_CHECKERS
 from zurau.simulation.cluster.storage import ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
@@ -54,7 +55,7 @@ class InSyncCluster(Cluster):
         self.controller = Controller(self, replicas)
         #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
         self.tainted: dict[ReplicaId, int] = {}
-        return [checker(self) for checker in IN_SYNC_CHECKERS]
+        return [checker(self) for checker in (*IN_SYNC_CHECKERS, *STATE_CHECKERS)]
 
     # Between brokers and the controller
 
@@ -64,10 +65,14 @@ class InSyncCluster(Cluster):
     def _beat(self, host: Host) -> None:
         """Say that it is alive; hear what the controller says."""
         replica, life, was_clean, is_paused = host.id, host.life, host.was_clean, self.now_ms < host.paused_until_ms
+        starts = host.disk.starts
         self.at_in_life(host, self.now_ms + _HEARTBEAT_MS, lambda: self._beat(host))
 
         def heard() -> None:
-            broker_epoch = self.controller.heard(replica, life, was_clean=was_clean)
+            if self.controller.is_old_copy(replica, life, starts):
+                self.network.send(CONTROLLER, host.broker, lambda: self._found_out(host, life))
+                return
+            broker_epoch = self.controller.heard(replica, life, starts, was_clean=was_clean)
             if broker_epoch is not None:
                 self._reply(host, life, broker_epoch)
 
@@ -83,6 +88,12 @@ class InSyncCluster(Cluster):
                 host.tell(PartitionChanged(partition))
 
         self.network.send(CONTROLLER, host.broker, deliver)
+
+    def _found_out(self, host: Host, life: int) -> None:
+        """Its disk is an old copy: it begins again as somebody else, with what the copy has."""
+        if host.life == life and host.is_up:
+            super().crash(host, _HEARTBEAT_MS, loses=False)
+            self.rename(host)
 
     def ask_controller(self, host: Host, proposal: InSyncProposal) -> None:
         self.network.send(host.broker, CONTROLLER, lambda: self.controller.propose(proposal))
@@ -106,6 +117,10 @@ class InSyncCluster(Cluster):
     # Losses: of k in-sync replicas, at most k-1
 
     def crash(self, host: Host, down_ms: float, *, loses: bool = True) -> None:
+        if host.disk.is_damaged and not self._may_lose(host.id):
+            # The set has shrunk to it since the bit flipped: a loss that nobody promises to survive.
+            host.disk.heal()
+            del self.tainted[host.id]
         if loses and not self.swarm.settings.waits_for_flush and host.is_up:
             loses = self._may_lose(host.id)
             if loses:
@@ -118,7 +133,21 @@ class InSyncCluster(Cluster):
         self.tainted[host.id] = host.life
         super().crash(host, down_ms, loses=False)
         host.was_clean = False
-        self.replace_disk(host)
+        self.replace_disk(host, self.new_disk(host.disk))
+
+    def may_lose_disk(self, host: Host) -> bool:
+        """From the moment at which a disk goes bad it does not count, whoever knows it."""
+        may_lose = host.is_up and self._may_lose(host.id)
+        if may_lose:
+            self.tainted[host.id] = host.life
+        return may_lose
+
+    def roll_back(self, host: Host, down_ms: float) -> None:
+        """An old copy of the disk is put back, under its old name: it was started less often than the controller has
+        seen, and so it is found out."""
+        if self.may_lose_disk(host):
+            super().crash(host, down_ms, loses=False)
+            self.replace_disk(host, host.old_copy)
 
     def _may_lose(self, replica: ReplicaId) -> bool:
         """Somebody is left that has everything, and whom the controller would choose."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from zurau.simulation.cluster.checkers import Violation
 from zurau.simulation.cluster.cluster import Cluster
+from zurau.simulation.cluster.disk_faults import plan_disks
 from zurau.simulation.cluster.faults import KIND_NAMES, Fault, plan
 from zurau.simulation.cluster.in_sync_cluster import InSyncCluster
 from zurau.simulation.cluster.swarm import Mode, draw
@@ -32,7 +33,8 @@ class Outcome:
 
 
 def faults_of(mode: Mode, seed: int) -> tuple[Fault, ...]:
-    return plan(draw(seed, mode, KIND_NAMES[mode]))
+    swarm = draw(seed, mode, KIND_NAMES[mode])
+    return tuple(sorted((*plan(swarm), *plan_disks(swarm)), key=lambda fault: fault.at_ms))
 
 
 def run_seed(

@@ -1,0 +1,80 @@
+"""What happens to disks. Drawn apart from the other faults, so that there is some of it in every second world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from zurau.simulation.cluster.faults import Fault
+from zurau.simulation.cluster.swarm import Swarm
+
+if TYPE_CHECKING:
+    from zurau.simulation.cluster.cluster import Cluster
+
+
+class BitFlip(Fault):
+    """A bit flips in something that was flushed; nobody knows until it is read. Not on more disks than can be lost."""
+
+    def strike(self, cluster: Cluster) -> None:
+        cluster.damage(cluster.host(self.broker))
+
+
+class FullDisk(Fault):
+    """There is no room for records; for marks and votes there is, because it was kept for them."""
+
+    def strike(self, cluster: Cluster) -> None:
+        host = cluster.host(self.broker)
+        host.is_full = True
+        cluster.at(cluster.now_ms + self.duration_ms, lambda: setattr(host, "is_full", False))
+
+
+class FailingFlush(Fault):
+    """The next flush fails: what of it is on the disk, nobody knows."""
+
+    def strike(self, cluster: Cluster) -> None:
+        cluster.host(self.broker).flush_fails = True
+
+
+class Kill(Fault):
+    """The process dies without a word; the kernel writes what it has."""
+
+    def strike(self, cluster: Cluster) -> None:
+        host = cluster.host(self.broker)
+        host.disk.survives_in_cache = host.is_up
+        cluster.crash(host, self.duration_ms)
+
+
+class RollBack(Fault):
+    """A copy of the disk from before the last start is put back."""
+
+    def strike(self, cluster: Cluster) -> None:
+        cluster.roll_back(cluster.host(self.broker), self.duration_ms)
+
+
+class Compact(Fault):
+    """Everybody but this broker forgets the beginning of the log, while it does not hear of anything."""
+
+    def strike(self, cluster: Cluster) -> None:
+        others = [each for each in cluster.broker_ids if each != self.broker]
+        cluster.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
+        for each in others:
+            cluster.at(cluster.now_ms + self.duration_ms * 0.9, cluster.host(each).expire)
+
+
+DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (BitFlip, FullDisk, FailingFlush, Kill, RollBack, Compact)
+
+
+def plan_disks(swarm: Swarm) -> tuple[Fault, ...]:
+    """The faults of a seed's disks."""
+    chance = Random(f"disks {swarm.mode} {swarm.seed}")
+    kinds = chance.sample(DISK_KINDS, chance.choice([0, 0, 1, 1, 2, 3]))
+    faults: list[Fault] = []
+    at_ms, interval_ms = 0.0, chance.choice([250, 600, 1200])
+    while kinds:
+        at_ms += chance.expovariate(1 / interval_ms)
+        if at_ms >= swarm.trouble_ms:
+            break
+        duration_ms = int(chance.choice([30, 200, 800, 2500]) * (0.5 + chance.random()))
+        faults.append(chance.choice(kinds)(int(at_ms), chance.randint(1, swarm.brokers), duration_ms))
+    return tuple(faults)
