@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
+
+from disk_mutations import DISK_MUTATIONS
+from planted import find, in_sync, quorum
 
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
@@ -39,41 +39,7 @@ from zurau.replica.state import ReplicaState
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
-from zurau.simulation.cluster.search import Outcome, run_seed
 from zurau.simulation.cluster.storage import ReplicaDisk
-from zurau.simulation.cluster.swarm import Mode
-
-
-@dataclass(frozen=True)
-class Mutation:
-    name: str
-    mode: Mode
-    #: Seeds within which it has to be found: a few times as many as it took.
-    seeds: int
-    patches: tuple[tuple[Any, str, Any], ...]
-    #: Where looking for it need not take long: a seed a little before the first that finds it.
-    near: int = 0
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        undo = [patch.object(target, attribute, new) for target, attribute, new in self.patches]
-        for each in undo:
-            each.start()
-        try:
-            yield
-        finally:
-            for each in undo:
-                each.stop()
-
-
-def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, Outcome] | None:
-    """How many seeds it took, and what came of the last."""
-    with mutation.planted():
-        for count in range(1, mutation.seeds + 1):
-            outcome = run_seed(mutation.mode, first_seed + count - 1)
-            if outcome.violation is not None:
-                return count, outcome
-    return None
 
 
 # Divergence
@@ -192,8 +158,8 @@ def forget_what_was_asked(self: InSyncLeader) -> Any:
     return _time_passed(self)
 
 
-def register_as_clean(self: Controller, replica: ReplicaId, life: int, starts: int, *, was_clean: bool) -> None:
-    _register(self, replica, life, starts, was_clean=True)
+def register_as_clean(self: Controller, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
+    _register(self, replica, life, was_clean=True)
 
 
 def accept_any_state(self: Controller, proposal: InSyncProposal) -> None:
@@ -251,14 +217,6 @@ _in_sync_handle = InSyncReplica._handle
 
 def _always(*_: Any, **__: Any) -> bool:
     return True
-
-
-def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
-    return Mutation(name, "quorum", seeds, patches, near)
-
-
-def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
-    return Mutation(name, "isr", seeds, patches, near)
 
 
 MUTATIONS = (
@@ -322,6 +280,7 @@ MUTATIONS = (
         "a replica is in sync without the leader's mark", 150, (Progress, "stored_in", count_older_epochs), near=35
     ),
     in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
+    *DISK_MUTATIONS,
 )
 
 

@@ -242,12 +242,10 @@ class Cluster:
             snapshot = target.disk.snapshot
             # Retention may have gone on since this was offered; whoever waits asks again then.
             if target.is_up and checksum is not None and snapshot.offset == point.mark.start_offset:
-                delay_ms = self._chance.random() * self.swarm.snapshot_ms
+                delay_ms = self._chance.random() * self.network.swarm.snapshot_ms
                 send = self.network.send
-                self.at_in_life(
-                    target,
-                    self.now_ms + delay_ms,
-                    lambda: send(leader, host.broker, lambda: arrive(checksum, snapshot)),
+                self.at(
+                    self.now_ms + delay_ms, lambda: send(leader, host.broker, lambda: arrive(checksum, snapshot))
                 )
 
         self.network.send(host.broker, leader, answer)

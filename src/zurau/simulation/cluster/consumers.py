@@ -60,7 +60,7 @@ class Consumer:
             return
         self.offset, self._epoch = upto, max(epoch, self._epoch)
         self._attempt += 1
-        if self._chance.random() < 0.1:
+        if self._chance.random() < 0.3:
             self._broker = self._chance.choice(self._cluster.broker_ids)
         pause_ms = _NEXT_MS if answer is Reading.RECORDS else self._poll_ms
         self._cluster.at(self._cluster.now_ms + pause_ms, self.poll)

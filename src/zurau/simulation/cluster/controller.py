@@ -25,8 +25,6 @@ class Registration:
     life: int
     broker_epoch: Epoch
     heard_ms: float
-    #: How often its directory had been started, as it says itself.
-    starts: int
     is_fenced: bool = False
 
 
@@ -39,18 +37,18 @@ class Controller:
         #: Replicas that left the in-sync set without having lost anything, the latest last (KIP-966 has the like).
         self.eligible: list[ReplicaId] = []
 
-    def is_old_copy(self, replica: ReplicaId, life: int, starts: int) -> bool:
-        """A directory that was started more often than it remembers: somebody has put back how it was."""
+    def is_old_copy(self, replica: ReplicaId, life: int, starts: tuple[int, ...]) -> bool:
+        """A directory that does not remember its last start: somebody has put back how it was before."""
         known = self._registrations.get(replica.broker)
-        return known is not None and known.replica == replica and life > known.life and starts <= known.starts
+        return known is not None and known.replica == replica and life > known.life and known.life not in starts
 
-    def heard(self, replica: ReplicaId, life: int, starts: int, *, was_clean: bool) -> Epoch | None:
+    def heard(self, replica: ReplicaId, life: int, *, was_clean: bool) -> Epoch | None:
         """A broker is alive. Returns the number of its start; None when a later start is known."""
         known = self._registrations.get(replica.broker)
         if known is not None and life < known.life:
             return None
         if known is None or life > known.life:
-            self._register(replica, life, starts, was_clean=was_clean)
+            self._register(replica, life, was_clean=was_clean)
         registration = self._registrations[replica.broker]
         registration.heard_ms = self._cluster.now_ms
         registration.is_fenced = False
@@ -82,11 +80,9 @@ class Controller:
         known = self._registrations.get(replica.broker)
         return known is not None and known.replica == replica and not known.is_fenced
 
-    def _register(self, replica: ReplicaId, life: int, starts: int, *, was_clean: bool) -> None:
+    def _register(self, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
         self._broker_epochs += 1
-        self._registrations[replica.broker] = Registration(
-            replica, life, self._broker_epochs, self._cluster.now_ms, starts
-        )
+        self._registrations[replica.broker] = Registration(replica, life, self._broker_epochs, self._cluster.now_ms)
         for each in (*self.partition.in_sync, *self.eligible):
             if each.broker == replica.broker and each != replica:
                 self._forget(each)  # its disk is gone

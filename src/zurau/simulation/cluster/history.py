@@ -13,7 +13,7 @@ from zurau.replica.position import Batch
 from zurau.replica.reading import Reading
 from zurau.simulation.cluster.checkers import Checker
 from zurau.simulation.cluster.host import Host
-from zurau.simulation.cluster.snapshots import Image, command, written_by
+from zurau.simulation.cluster.snapshots import Image, command, has_producer, written_by
 from zurau.simulation.cluster.storage import StoredLog
 
 Written = dict[int, list[tuple[int, Offset]]]
@@ -44,7 +44,7 @@ class History:
 
     def _add(self, batch: Batch) -> None:
         before = self._images[-1]
-        if batch.voters is None:
+        if has_producer(batch):
             name, deletes = command(batch)
             if deletes and name in dict(before.topics):
                 self.deleted.add((name, dict(before.topics)[name]))
@@ -67,7 +67,7 @@ def last_written(batches: Iterable[Batch]) -> Written:
     """What is to be remembered of every producer."""
     written: Written = {}
     for batch in batches:
-        if batch.voters is None:
+        if has_producer(batch):
             producer, sequence = written_by(batch)
             written.setdefault(producer, []).append((sequence, batch.base_offset))
     return {producer: each[-_REMEMBERED:] for producer, each in written.items()}

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
 
 _READ_BATCHES = 4
+#: How often a high watermark is written down.
+_SAVES_HIGH_WATERMARK = 0.3
 #: How long it takes until somebody starts a broker again that has stopped by itself.
 _REPAIR_MS = 100
 
@@ -119,7 +121,7 @@ class Host:
         if not keeps_its_name(self.disk.recover()):
             self._cluster.rename(self)
         self.old_copy = self.disk.copy(self.disk.directory)
-        self.disk.starts += 1
+        self.disk.starts += (self.life,)
         self.replica = self.make_replica(self.disk)
         self.memory = Memory(self.disk, self.folders, self.replica.high_watermark)
         self._cluster.started(self)
@@ -286,7 +288,8 @@ class Host:
 
     def _save_high_watermark(self, high_watermark: Offset) -> None:
         assert self.replica is not None
-        self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
+        if self._chance.random() < _SAVES_HIGH_WATERMARK:
+            self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
 
     def _carry_out_rarely(self, effect: Effect) -> None:
         match effect:

@@ -72,7 +72,7 @@ class InSyncCluster(Cluster):
             if self.controller.is_old_copy(replica, life, starts):
                 self.network.send(CONTROLLER, host.broker, lambda: self._found_out(host, life))
                 return
-            broker_epoch = self.controller.heard(replica, life, starts, was_clean=was_clean)
+            broker_epoch = self.controller.heard(replica, life, was_clean=was_clean)
             if broker_epoch is not None:
                 self._reply(host, life, broker_epoch)
 
@@ -84,6 +84,7 @@ class InSyncCluster(Cluster):
 
         def deliver() -> None:
             if host.life == life and host.is_up:
+                host.disk.starts = (life,)
                 host.tell(BrokerRegistered(broker_epoch))
                 host.tell(PartitionChanged(partition))
 
@@ -143,8 +144,8 @@ class InSyncCluster(Cluster):
         return may_lose
 
     def roll_back(self, host: Host, down_ms: float) -> None:
-        """An old copy of the disk is put back, under its old name: it was started less often than the controller has
-        seen, and so it is found out."""
+        """An old copy of the disk is put back, under its old name: it does not remember the last start that
+        the controller has seen, and so it is found out."""
         if self.may_lose_disk(host):
             super().crash(host, down_ms, loses=False)
             self.replace_disk(host, host.old_copy)

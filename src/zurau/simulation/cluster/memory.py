@@ -11,7 +11,7 @@ from __future__ import annotations
 from zurau.ids import Offset
 from zurau.partition.producers import Producers
 from zurau.replica.position import Batch, Item
-from zurau.simulation.cluster.snapshots import Image, command, remember
+from zurau.simulation.cluster.snapshots import Image, command, has_producer, remember
 from zurau.simulation.cluster.storage import ReplicaDisk
 
 
@@ -79,7 +79,7 @@ class Memory:
                 break
             before, self.image = self.image, self.image.after(batch)
             self.applied = batch.next_offset
-            if lets_go and batch.voters is None:
+            if lets_go and has_producer(batch):
                 self._let_go_or_make(batch, before)
 
     def _let_go_or_make(self, batch: Batch, before: Image) -> None:

@@ -30,6 +30,8 @@ class Outcome:
     acknowledged: int
     virtual_ms: float
     violation: Violation | None
+    #: What the invariant says that is broken.
+    meaning: str = ""
 
 
 def faults_of(mode: Mode, seed: int) -> tuple[Fault, ...]:
@@ -43,13 +45,13 @@ def run_seed(
     """One history. Without `faults`, those of the seed."""
     given = faults_of(mode, seed) if faults is None else faults
     cluster = CLUSTERS[mode](draw(seed, mode, KIND_NAMES[mode]), given, transcript=transcript)
-    violation = None
+    violation, meaning = None, ""
     try:
         cluster.run()
     except Violation as found:
-        violation = found
+        violation, meaning = found, found.meaning(cluster.all_checkers)
         cluster.note(f"!! {found}")
-    return Outcome(seed, cluster.event_count, len(cluster.truth.acknowledged), cluster.now_ms, violation)
+    return Outcome(seed, cluster.event_count, len(cluster.truth.acknowledged), cluster.now_ms, violation, meaning)
 
 
 def run_seeds(mode: Mode, first_seed: int, count: int) -> Iterator[Outcome]:
@@ -84,9 +86,15 @@ class Report:
 
     seed: int
     violation: str
+    #: What the invariant says that is broken.
+    meaning: str
+    world: str
+    drawn_count: int
     fault_numbers: tuple[int, ...]
     faults: tuple[Fault, ...]
     transcript: tuple[str, ...]
+    #: The lines of it that tell the story in short.
+    turns: tuple[str, ...]
     command: str
 
 
@@ -99,4 +107,15 @@ def report(mode: Mode, seed: int, invariant: str, only: Sequence[int] | None = N
     outcome = run_seed(mode, seed, faults, transcript)
     listed = ",".join(map(str, numbers)) or "none"
     command = f"zurau simulate --mode {mode} --first-seed {seed} --seeds 1 --faults {listed} --transcript -"
-    return Report(seed, str(outcome.violation), numbers, faults, tuple(transcript.lines), command)
+    return Report(
+        seed,
+        str(outcome.violation),
+        outcome.meaning,
+        str(draw(seed, mode, KIND_NAMES[mode])),
+        len(drawn),
+        numbers,
+        faults,
+        tuple(transcript.lines),
+        tuple(transcript.turns),
+        command,
+    )

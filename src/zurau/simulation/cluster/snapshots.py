@@ -33,8 +33,8 @@ class Image:
         return frozenset(self.topics)
 
     def after(self, batch: Batch) -> Image:
-        if batch.voters is not None:
-            return Image(self.topics, batch.voters)
+        if not has_producer(batch):
+            return Image(self.topics, batch.voters or self.voters)
         topics = dict(self.topics)
         name, deletes = command(batch)
         if deletes:
@@ -52,6 +52,11 @@ class Snapshot:
 
 
 EMPTY = Snapshot(0, Image(), Producers().snapshot(0))
+
+
+def has_producer(batch: Batch) -> bool:
+    """Changes of voters have none, and what is written in stories need not have one."""
+    return b"." in batch.data
 
 
 def written_by(batch: Batch) -> tuple[int, int]:
@@ -74,7 +79,7 @@ def header(value: bytes, base_offset: Offset = -1) -> BatchHeader:
 
 def remember(producers: Producers, batches: Iterable[Batch]) -> None:
     for batch in batches:
-        if batch.voters is None:
+        if has_producer(batch):
             producers.written(header(batch.data, batch.base_offset), 0)
 
 

@@ -8,9 +8,9 @@ from zurau.ids import Offset
 from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, RestartLog
 from zurau.replica.position import Batch
 from zurau.replica.reading import Reading
-from zurau.simulation.cluster.checkers import Checker, LookingChecker
+from zurau.simulation.cluster.checkers import Checker
 from zurau.simulation.cluster.history import ReadChecker, last_written
-from zurau.simulation.cluster.snapshots import written_by
+from zurau.simulation.cluster.snapshots import has_producer, written_by
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.host import Host
@@ -48,7 +48,7 @@ class ConsumersReadWhatIsCommitted(ReadChecker):
             self.require(offset < host.disk.start_offset, lambda: f"{host.id} has no offset {offset}, which was read")
 
 
-class ProducersAreRemembered(LookingChecker):
+class ProducersAreRemembered(Checker):
     """No record of a producer is in a log twice or before its turn; and what a broker remembers of its producers is
     what its log says, with everything that was before the log's start."""
 
@@ -57,22 +57,17 @@ class ProducersAreRemembered(LookingChecker):
     def see(self, host: Host, effect: Effect) -> None:
         if isinstance(effect, Append):
             for back, item in enumerate(reversed(effect.items), 1):
-                if isinstance(item, Batch) and item.voters is None:
+                if isinstance(item, Batch) and has_producer(item):
                     self._follows(host, item, len(host.disk.seen.items) - back)
         else:
             self._remembers(host)
-
-    def look(self) -> None:
-        for host in self.cluster.hosts:
-            if host.is_up:
-                self._remembers(host)
 
     def _follows(self, host: Host, batch: Batch, place: int) -> None:
         producer, sequence = written_by(batch)
         items = host.disk.seen.items
         for index in range(place - 1, -1, -1):
             earlier = items[index]
-            if isinstance(earlier, Batch) and earlier.voters is None and written_by(earlier)[0] == producer:
+            if isinstance(earlier, Batch) and has_producer(earlier) and written_by(earlier)[0] == producer:
                 before = written_by(earlier)[1]
                 self.require(
                     sequence == before + 1, lambda: f"{host.id}: {producer} has {sequence} after {before}, at {batch}"
@@ -94,20 +89,12 @@ class ProducersAreRemembered(LookingChecker):
         self.require(found == expected, lambda: f"{host.id} remembers {found}, and its log says {expected}")
 
 
-class MetadataIsTheSame(LookingChecker):
+class MetadataIsTheSame(Checker):
     """At the same offset every broker has applied the same metadata, whether from records or from a snapshot."""
 
     watches = (Release, RestartLog, Announce)
 
     def see(self, host: Host, effect: Effect) -> None:
-        self._agrees(host)
-
-    def look(self) -> None:
-        for host in self.cluster.hosts:
-            if host.is_up:
-                self._agrees(host)
-
-    def _agrees(self, host: Host) -> None:
         history, memory = self.cluster.history, host.memory
         if memory.applied <= history.end:
             said = history.image_at(memory.applied)

@@ -129,8 +129,9 @@ class ReplicaDisk:
         self.flushed = Position(NO_EPOCH, 0)
         self.vote_is_damaged = False
         self.snapshot_is_damaged = False
-        #: Counts starts; written down before the broker says that it is alive.
-        self.starts = 0
+        #: The last start that the controller has confirmed, and those since. Written down before the broker says that
+        #: it is alive; an old copy does not have the latest.
+        self.starts: tuple[int, ...] = ()
         #: Only the process dies at the next crash: what the kernel has is written later.
         self.survives_in_cache = False
 

@@ -38,6 +38,10 @@ class Swarm:
     #: How many of the brokers hold and vote for the partition at first; the others come later.
     replicas: int = 0
 
+    def __str__(self) -> str:
+        network = f"messages take up to {self.delay_ms} ms, {self.loss:.0%} are lost, {self.duplication:.0%} doubled"
+        return f"{self.brokers} brokers, {self.clients} clients; {network}; a flush takes up to {self.flush_ms} ms"
+
 
 def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
     chance = Random(f"swarm {mode} {seed}")
