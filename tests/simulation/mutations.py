@@ -23,7 +23,7 @@ from zurau.replica.effects import SaveVote
 from zurau.replica.epochs import Epochs
 from zurau.replica.events import Received
 from zurau.replica.follower import Follower
-from zurau.replica.identity import ReplicaId
+from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.in_sync import InSyncLeader
 from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.leader import Leader
@@ -158,23 +158,25 @@ def forget_what_was_asked(self: InSyncLeader) -> Any:
     return _time_passed(self)
 
 
-def register_as_clean(self: Controller, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
-    _register(self, replica, life, was_clean=True)
+def register_as_clean(self: Controller, broker: int, life: int, *, was_clean: bool) -> None:
+    _register(self, broker, life, was_clean=True)
 
 
-def accept_any_state(self: Controller, proposal: InSyncProposal) -> None:
-    _propose(self, dataclasses.replace(proposal, partition_epoch=self.partition.partition_epoch))
+def accept_any_state(self: Controller, partition: PartitionId, proposal: InSyncProposal) -> None:
+    known = self._image.partitions.get(partition)
+    if known is not None:
+        _propose(self, partition, dataclasses.replace(proposal, partition_epoch=known.partition_epoch))
 
 
-def any_start_of_the_broker(self: Controller, replica: ReplicaId, broker_epoch: int) -> bool:
-    return self.is_alive(replica)
+def any_start_of_the_broker(self: Controller, partition: PartitionId, replica: ReplicaId, broker_epoch: int) -> bool:
+    return self.is_alive(partition, replica)
 
 
 def elect_anybody(self: Controller) -> None:
-    if self.partition.leader is None:
-        able = [each.replica for each in self._registrations.values() if not each.is_fenced]
-        if able:
-            self._change(leader=able[0], in_sync=(able[0],))
+    for partition, known in list(self._image.partitions.items()):
+        alive = [has[partition] for has in self._has.values() if partition in has]
+        if known.leader is None and alive:
+            self._change(partition, leader=alive[0], in_sync=(alive[0],))
 
 
 def commit_by_too_few(self: InSyncLeader) -> None:
@@ -189,9 +191,9 @@ def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
     return _in_sync_handle(self, event)
 
 
-def keep_the_last_one(self: Controller, replica: ReplicaId) -> None:
-    self.eligible = []
-    _forget(self, replica)
+def keep_the_last_one(self: Controller, partition: PartitionId, replica: ReplicaId) -> None:
+    self._image.eligible[partition] = ()
+    _forget(self, partition, replica)
 
 
 # The world
@@ -272,7 +274,7 @@ MUTATIONS = (
         near=260,
     ),
     in_sync("the last one in sync leads although it lost data", 60, (Controller, "_forget", keep_the_last_one)),
-    in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect_if_needed", elect_anybody)),
+    in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect", elect_anybody)),
     in_sync("too few replicas commit", 30, (InSyncLeader, "_count", commit_by_too_few)),
     in_sync("an answer of another epoch is taken", 30, (InSyncReplica, "_handle", believe_any_epoch)),
     in_sync("logs are compared by offset only, in sync", 60, (LogView, "where_diverging", diverging_by_offset)),

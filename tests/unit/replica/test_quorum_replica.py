@@ -80,6 +80,12 @@ def test_a_vote_is_saved_before_it_is_said(make, ids):
     assert saved < said
 
 
+def test_a_new_epoch_and_the_vote_in_it_are_one_write(make, ids):
+    me, other = ids("1a 2a")
+    effects = make().step(Received(Vote(other, 5, me, EMPTY, is_pre=False)), 0)
+    assert [effect for effect in effects if isinstance(effect, SaveVote)] == [SaveVote(5, other)]
+
+
 def test_a_vote_that_is_asked_for_again_is_not_saved_again(make, ids):
     replica = make()
     me, other = ids("1a 2a")
@@ -96,6 +102,16 @@ def test_a_vote_is_given_to_one_only(make, ids):
     replica.step(Received(Vote(second, 5, me, EMPTY, is_pre=False)), 0)
     effects = replica.step(Received(Vote(third, 5, me, EMPTY, is_pre=False)), 0)
     assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [False]
+
+
+def test_who_refused_one_in_an_epoch_may_vote_for_another(make, ids):
+    replica = make(log=LogView(0, 4, [EpochMark(2, 0)]))
+    me, behind, ahead = ids("1a 2a 3a")
+    replica.step(Received(Vote(behind, 5, me, EMPTY, is_pre=False)), 0)
+    effects = replica.step(Received(Vote(ahead, 5, me, Position(3, 4), is_pre=False)), 0)
+    assert SaveVote(5, ahead) in effects
+    assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [True]
+    assert replica.stored == Position(2, 4)
 
 
 def test_a_vote_for_whoever_had_this_broker_before_is_not_answered(make, ids):
@@ -282,3 +298,13 @@ def test_cutting_below_the_high_watermark_is_a_defect(make, ids):
     [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
     with pytest.raises(AssertionError, match="below the high watermark"):
         replica.step(Received(Fetched(leader, 3, fetch.fetch_id, 0, diverging=Position(2, 1))), 0)
+
+
+def test_a_learner_that_has_long_been_silent_is_forgotten_and_a_voter_is_not(make, ids):
+    replica = elected(make, ids)
+    voter, other, learner = ids("2a 3a 4a")
+    replica.step(Received(Fetch(learner, 1, 1, EMPTY, 0)), 1000)
+    for now_ms in range(1000, 12_000, 500):
+        for follower in (voter, other):
+            replica.step(Received(Fetch(follower, 1, 1, replica.log.position, 0)), now_ms)
+    assert set(replica._role._followers) == {voter, other}

@@ -10,56 +10,62 @@ from zurau.simulation.cluster.faults import Fault
 from zurau.simulation.cluster.swarm import Swarm
 
 if TYPE_CHECKING:
-    from zurau.simulation.cluster.cluster import Cluster
+    from zurau.simulation.cluster.world import World
 
 
 class BitFlip(Fault):
     """A bit flips in something that was flushed; nobody knows until it is read. Not on more disks than can be lost."""
 
-    def strike(self, cluster: Cluster) -> None:
-        cluster.damage(cluster.host(self.broker))
+    def strike(self, world: World) -> None:
+        host = world.group_of(self.at_ms).host(self.broker)
+        if host.is_up and host.group.may_wipe(host):
+            host.group.loses(host, disk=True)
+            where = host.disk.flip_bit(world.chance)
+            world.note(f"!! a bit flips on {host.name}: {where or 'nowhere of interest'}")
 
 
 class FullDisk(Fault):
     """There is no room for records; for marks and votes there is, because it was kept for them."""
 
-    def strike(self, cluster: Cluster) -> None:
-        host = cluster.host(self.broker)
-        host.is_full = True
-        cluster.at(cluster.now_ms + self.duration_ms, lambda: setattr(host, "is_full", False))
+    def strike(self, world: World) -> None:
+        machine = world.machine(self.broker)
+        machine.is_full = True
+        world.at(world.now_ms + self.duration_ms, lambda: setattr(machine, "is_full", False))
 
 
 class FailingFlush(Fault):
     """The next flush fails: what of it is on the disk, nobody knows."""
 
-    def strike(self, cluster: Cluster) -> None:
-        cluster.host(self.broker).flush_fails = True
+    def strike(self, world: World) -> None:
+        world.machine(self.broker).flush_fails = True
 
 
 class Kill(Fault):
     """The process dies without a word; the kernel writes what it has."""
 
-    def strike(self, cluster: Cluster) -> None:
-        host = cluster.host(self.broker)
-        host.disk.survives_in_cache = host.is_up
-        cluster.crash(host, self.duration_ms)
+    def strike(self, world: World) -> None:
+        machine = world.machine(self.broker)
+        for host in machine.hosts.values():
+            host.disk.survives_in_cache = host.is_up
+        world.crash(machine, self.duration_ms)
 
 
 class RollBack(Fault):
-    """A copy of the disk from before the last start is put back."""
+    """Copies of the disks from before the last start are put back."""
 
-    def strike(self, cluster: Cluster) -> None:
-        cluster.roll_back(cluster.host(self.broker), self.duration_ms)
+    def strike(self, world: World) -> None:
+        world.roll_back(world.machine(self.broker), self.duration_ms)
 
 
 class Compact(Fault):
-    """Everybody but this broker forgets the beginning of the log, while it does not hear of anything."""
+    """Everybody else forgets the beginning of the logs, while this broker hears of nothing."""
 
-    def strike(self, cluster: Cluster) -> None:
-        others = [each for each in cluster.broker_ids if each != self.broker]
-        cluster.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
+    def strike(self, world: World) -> None:
+        others = [each for each in world.broker_ids if each != self.broker]
+        world.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
         for each in others:
-            cluster.at(cluster.now_ms + self.duration_ms * 0.9, cluster.host(each).expire)
+            for host in list(world.machine(each).hosts.values()):
+                world.at(world.now_ms + self.duration_ms * 0.9, host.expire)
 
 
 DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (BitFlip, FullDisk, FailingFlush, Kill, RollBack, Compact)

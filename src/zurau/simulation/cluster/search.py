@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zurau.simulation.cluster.checkers import Violation
-from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.disk_faults import plan_disks
-from zurau.simulation.cluster.faults import KIND_NAMES, Fault, plan
-from zurau.simulation.cluster.in_sync_cluster import InSyncCluster
+from zurau.simulation.cluster.faults import Fault
+from zurau.simulation.cluster.plan import KIND_NAMES, plan
 from zurau.simulation.cluster.swarm import Mode, draw
 from zurau.simulation.cluster.transcript import Transcript
+from zurau.simulation.cluster.world import World
 
-CLUSTERS: dict[Mode, type[Cluster]] = {"quorum": Cluster, "isr": InSyncCluster}
+MODES: tuple[Mode, ...] = ("quorum", "isr")
 _SHRINK_RUNS = 80
 
 
@@ -44,14 +44,15 @@ def run_seed(
 ) -> Outcome:
     """One history. Without `faults`, those of the seed."""
     given = faults_of(mode, seed) if faults is None else faults
-    cluster = CLUSTERS[mode](draw(seed, mode, KIND_NAMES[mode]), given, transcript=transcript)
+    world = World(draw(seed, mode, KIND_NAMES[mode]), given, transcript=transcript)
     violation, meaning = None, ""
     try:
-        cluster.run()
+        world.run()
     except Violation as found:
-        violation, meaning = found, found.meaning(cluster.all_checkers)
-        cluster.note(f"!! {found}")
-    return Outcome(seed, cluster.event_count, len(cluster.truth.acknowledged), cluster.now_ms, violation, meaning)
+        checkers = [*world.stream_checkers, *(checker for group in world.groups for checker in group.all_checkers)]
+        violation, meaning = found, found.meaning(checkers)
+        world.note(f"!! {found}")
+    return Outcome(seed, world.event_count, world.acknowledged_count, world.now_ms, violation, meaning)
 
 
 def run_seeds(mode: Mode, first_seed: int, count: int) -> Iterator[Outcome]:

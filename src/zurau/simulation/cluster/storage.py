@@ -129,9 +129,6 @@ class ReplicaDisk:
         self.flushed = Position(NO_EPOCH, 0)
         self.vote_is_damaged = False
         self.snapshot_is_damaged = False
-        #: The last start that the controller has confirmed, and those since. Written down before the broker says that
-        #: it is alive; an old copy does not have the latest.
-        self.starts: tuple[int, ...] = ()
         #: Only the process dies at the next crash: what the kernel has is written later.
         self.survives_in_cache = False
 
@@ -252,7 +249,6 @@ class ReplicaDisk:
         copied.start_offset, copied._first_mark, copied.snapshot = self.start_offset, self._first_mark, self.snapshot
         copied.epoch, copied.voted_for, copied.flushed = self.epoch, self.voted_for, self.flushed
         copied.high_watermark = min(self.high_watermark, self.safe.end_offset)
-        copied.starts = self.starts
         return copied
 
     def salvage(self, directory: str) -> ReplicaDisk:

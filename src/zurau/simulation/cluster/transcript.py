@@ -54,7 +54,7 @@ class Transcript:
             self.turns.append(self.lines[-1])
 
     def told(self, host: Host, event: Event) -> None:
-        line = f"{host.id} {event_in_words(event)}"
+        line = f"{host.name} {event_in_words(event)}"
         self._waiting = line if isinstance(event, TimePassed | PartitionChanged | BrokerRegistered) else None
         if self._waiting is None:
             self.note(line)
@@ -64,7 +64,9 @@ class Transcript:
             self.note(self._waiting)
             self._waiting = None
         leads = isinstance(effect, Announce) and effect.role == "leader"
-        self.note(f"    {host.id} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, CutEnd | RestartLog))
+        self.note(
+            f"    {host.name} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, CutEnd | RestartLog)
+        )
 
 
 def event_in_words(event: Event) -> str:
