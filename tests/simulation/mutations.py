@@ -41,7 +41,6 @@ from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.storage import ReplicaDisk
 
-
 # Divergence
 
 

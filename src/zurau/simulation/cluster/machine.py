@@ -40,7 +40,7 @@ class Machine:
         #: The last start that the controller has confirmed, and those since. Written down before the broker says that
         #: it is alive; an old copy of the disk does not have the latest.
         self.starts: tuple[int, ...] = ()
-        self.old_starts = self.starts
+        self.old_starts: tuple[int, ...] = ()
         self.streams = self._new_streams()
         self._wake_at_ms: float | None = None
 

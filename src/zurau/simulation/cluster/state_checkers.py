@@ -34,18 +34,20 @@ class ConsumersReadWhatIsCommitted(ReadChecker):
         """It only watches consumers."""
 
     def served(self, host: Host, offset: Offset, answer: Reading, batches: tuple[Batch, ...]) -> None:
-        history, expected = self.cluster.history, offset
+        expected = offset
         for batch in batches:
-            self.require(
-                batch.next_offset <= history.end,
-                lambda batch=batch: f"{host.id} serves {batch}, and {history.end} is committed",  # type: ignore[misc]
-            )
-            committed = history.batches[history.count_at(batch.next_offset) - 1]
-            same = batch == committed and batch.base_offset <= expected < batch.next_offset
-            self.require(same, lambda batch=batch: f"{host.id} serves {batch} at {expected}, not {committed}")  # type: ignore[misc]
+            self._is_committed(host, batch, expected)
             expected = batch.next_offset
         if answer is Reading.OUT_OF_RANGE:
             self.require(offset < host.disk.start_offset, lambda: f"{host.id} has no offset {offset}, which was read")
+
+    def _is_committed(self, host: Host, batch: Batch, at: Offset) -> None:
+        history = self.cluster.history
+        known = batch.next_offset <= history.end
+        self.require(known, lambda: f"{host.id} serves {batch}, and {history.end} is committed")
+        committed = history.batches[history.count_at(batch.next_offset) - 1]
+        same = batch == committed and batch.base_offset <= at < batch.next_offset
+        self.require(same, lambda: f"{host.id} serves {batch} at {at}, not {committed}")
 
 
 class ProducersAreRemembered(Checker):
@@ -64,19 +66,18 @@ class ProducersAreRemembered(Checker):
 
     def _follows(self, host: Host, batch: Batch, place: int) -> None:
         producer, sequence = written_by(batch)
-        items = host.disk.seen.items
-        for index in range(place - 1, -1, -1):
-            earlier = items[index]
-            if isinstance(earlier, Batch) and has_producer(earlier) and written_by(earlier)[0] == producer:
-                before = written_by(earlier)[1]
-                self.require(
-                    sequence == before + 1, lambda: f"{host.id}: {producer} has {sequence} after {before}, at {batch}"
-                )
-                return
-        first = host.disk.seen.first_offset
-        known = last_written(self.cluster.history.before(first)).get(producer) if first else None
-        follows = known is None or known[-1][0] + 1 == sequence
-        self.require(follows, lambda: f"{host.id}: {producer} has {sequence} after {known}, at {batch}")
+        before = self._sequence_before(host, producer, place)
+        follows = before is None or sequence == before + 1
+        self.require(follows, lambda: f"{host.id}: {producer} has {sequence} after {before}, at {batch}")
+
+    def _sequence_before(self, host: Host, producer: int, place: int) -> int | None:
+        """What a producer wrote last before an item, in this log or in what was before it."""
+        log = host.disk.seen
+        for item in reversed(log.items[:place]):
+            if isinstance(item, Batch) and has_producer(item) and written_by(item)[0] == producer:
+                return written_by(item)[1]
+        known = last_written(self.cluster.history.before(log.first_offset)).get(producer)
+        return known[-1][0] if known else None
 
     def _remembers(self, host: Host) -> None:
         disk = host.disk
