@@ -26,6 +26,9 @@ from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, follow
 class DamagedBatch(Exception):
     """What was read does not match its checksum."""
 
+    def __init__(self) -> None:
+        super().__init__("what it has read does not match its checksum")
+
 
 @dataclass(slots=True)
 class StoredLog:
