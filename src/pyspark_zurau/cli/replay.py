@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from zurau.cli.options import DEFAULT_BOOTSTRAP, DEFAULT_TIMEOUT_S, Bootstrap, Format, FormatOption, Timeout, open_cluster
+from zurau.cli.options import (
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_TIMEOUT_S,
+    Bootstrap,
+    Format,
+    FormatOption,
+    Timeout,
+    open_cluster,
+)
 from zurau.cli.output import show_rows
 from zurau.cli.progress import progress
 from zurau.cli.times import parse_time
