@@ -10,17 +10,17 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pyspark_zurau.engine.declaration import FAIL, Pipeline, TopicTarget
-from pyspark_zurau.engine.failures import explain
+from pyspark_zurau.engine.declaration import FAIL, Pipeline, Sink, TopicTarget
+from pyspark_zurau.engine.failures import explain, placed
 from pyspark_zurau.engine.progress import (
     FAILED,
     FINISHED,
-    RUNNING,
     STOPPED,
     PipelineStatus,
     first_status,
@@ -48,40 +48,32 @@ BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
 
 
 class Execution:
-    """Starts every query at once; `status` has what is known of them."""
+    """`status` has what is known of the queries; it is published as it changes."""
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
+        self._spark = spark
         self._pipeline = pipeline
         self._queries: dict[str, StreamingQuery] = {}
-        self.error: BaseException | None = None
-        kinds = {f"{name} dead letters": "topic" for name in _with_dead_letters(pipeline)}
+        self._failed = ""
+        self.error: StreamingQueryException | None = None
+        kinds = {_title(name): "topic" for name in _with_dead_letters(pipeline)}
         kinds |= {name: sink.kind for name, sink in pipeline.sinks.items()}
         self.status: PipelineStatus = first_status(pipeline.name, pipeline.checkpoint, kinds)
-        frames = make_views(spark, pipeline)
+
+    def run(self, is_stopping: Callable[[], bool], on_progress: Callable[[PipelineStatus], None]) -> PipelineStatus:
+        """Start all queries, and wait until they have ended, one has failed, or the caller wants to stop."""
+        self._publish(self.status)
         with ExitStack() as undo:
             undo.callback(self.stop)
-            self._start_dead_letters(spark)
-            for sink in pipeline.sinks.values():
-                place = f"{pipeline.checkpoint}/{sink.name}"
-                self._queries[sink.name] = _let_begin(start_sink(frames[sink.origin], sink, place))
-            undo.pop_all()
-
-    @property
-    def is_active(self) -> bool:
-        return any(query.isActive for query in self._queries.values())
-
-    def wait(self, is_stopping: Callable[[], bool], on_progress: Callable[[PipelineStatus], None]) -> PipelineStatus:
-        """Until all queries have ended by themselves, one has failed, or the caller wants to stop."""
-        while self.is_active and self.error is None and not is_stopping():
-            self._look()
-            on_progress(self.status)
-            self._find_failure()
-            time.sleep(INTERVAL_S)
-        stopped = is_stopping() and self.is_active
-        self._find_failure()
-        self.stop()
-        self._find_failure()
-        self._look()
+            for start_one in self._starts():
+                if not is_stopping() and self.error is None:
+                    start_one()
+                    self._look(on_progress)
+            while self._is_active() and self.error is None and not is_stopping():
+                time.sleep(INTERVAL_S)
+                self._look(on_progress)
+            stopped = is_stopping() and self.error is None
+        self._look(lambda _: None)
         state = FAILED if self.error else STOPPED if stopped else FINISHED
         self._publish(replace(self.status, state=state, reason=self._reason()))
         on_progress(self.status)
@@ -94,28 +86,46 @@ class Execution:
             _wait_for_batch(query, deadline_s)
             query.stop()
 
-    def _start_dead_letters(self, spark: SparkSession) -> None:
-        for name in _with_dead_letters(self._pipeline):
-            source = self._pipeline.sources[name]
-            assert source.dead_letter is not None
-            target = TopicTarget(source.bootstrap, source.dead_letter, "raw", None, {})
-            writer = write_topic(dead_letters(spark, source), target, "append")
-            title, place = f"{name} dead letters", f"{self._pipeline.checkpoint}/dead-letters/{name}"
-            self._queries[title] = _let_begin(start(writer, title, self._pipeline.trigger, place))
+    def _starts(self) -> list[Callable[[], None]]:
+        frames = make_views(self._spark, self._pipeline)
+        dead = [partial(self._start_dead_letters, name) for name in _with_dead_letters(self._pipeline)]
+        return [
+            *dead,
+            *(partial(self._start_sink, sink, frames[sink.origin]) for sink in self._pipeline.sinks.values()),
+        ]
 
-    def _look(self) -> None:
-        queries = tuple(follow(known, self._queries[known.name]) for known in self.status.queries)
-        self._publish(replace(self.status, queries=queries, updated_s=time.time(), state=RUNNING))
+    def _start_dead_letters(self, name: str) -> None:
+        source = self._pipeline.sources[name]
+        assert source.dead_letter is not None
+        with placed(self._pipeline.file, f"sources.{name}", "dead_letter"):
+            target = TopicTarget(source.bootstrap, source.dead_letter, "raw", None, {})
+            writer = write_topic(dead_letters(self._spark, source), target, "append")
+            place = f"{self._pipeline.checkpoint}/dead-letters/{name}"
+            self._queries[_title(name)] = start(writer, _title(name), self._pipeline.trigger, place)
+        _let_begin(self._queries[_title(name)])
+
+    def _start_sink(self, sink: Sink, rows: DataFrame) -> None:
+        with placed(self._pipeline.file, f"sinks.{sink.name}", ""):
+            self._queries[sink.name] = start_sink(rows, sink, f"{self._pipeline.checkpoint}/{sink.name}")
+        _let_begin(self._queries[sink.name])
+
+    def _is_active(self) -> bool:
+        return any(query.isActive for query in self._queries.values())
+
+    def _look(self, on_progress: Callable[[PipelineStatus], None]) -> None:
+        queries = tuple(
+            follow(known, self._queries[known.name]) if known.name in self._queries else known
+            for known in self.status.queries
+        )
+        self._publish(replace(self.status, queries=queries, updated_s=time.time()))
+        on_progress(self.status)
+        for name, query in self._queries.items():
+            if self.error is None and (found := query.exception()) is not None:
+                self.error, self._failed = found, name
 
     def _publish(self, status: PipelineStatus) -> None:
         self.status = status
         publish(status)
-
-    def _find_failure(self) -> None:
-        for name, query in self._queries.items():
-            found: StreamingQueryException | None = query.exception() if self.error is None else None
-            if found is not None:
-                self.error, self._failed = found, name
 
     def _reason(self) -> str | None:
         return f"{self._failed}: {explain(self.error)}" if self.error else None
@@ -125,12 +135,15 @@ def _with_dead_letters(pipeline: Pipeline) -> list[str]:
     return [name for name, source in pipeline.sources.items() if source.dead_letter not in {None, FAIL}]
 
 
-def _let_begin(query: StreamingQuery) -> StreamingQuery:
+def _title(source: str) -> str:
+    return f"{source} dead letters"
+
+
+def _let_begin(query: StreamingQuery) -> None:
     """Wait until its Python process is there. Spark gives each ten seconds to start; several at once need longer."""
     deadline_s = time.monotonic() + BEGIN_PATIENCE_S
     while query.isActive and query.status["message"] in BEGINNINGS and time.monotonic() < deadline_s:
         time.sleep(0.02)
-    return query
 
 
 def _wait_for_batch(query: StreamingQuery, deadline_s: float) -> None:
