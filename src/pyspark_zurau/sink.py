@@ -40,6 +40,8 @@ TYPES: dict[str, tuple[str, ...]] = {
     "headers": (HEADER_TYPE.simpleString(),),
 }
 KEEP_TIMESTAMPS = "includeTimestamp"
+#: All that are ever looked at.
+COLUMNS = (*TYPES, "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
