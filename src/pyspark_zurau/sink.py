@@ -40,8 +40,6 @@ TYPES: dict[str, tuple[str, ...]] = {
     "headers": (HEADER_TYPE.simpleString(),),
 }
 KEEP_TIMESTAMPS = "includeTimestamp"
-#: All that are ever looked at.
-COLUMNS = (*TYPES, "timestamp")
 
 
 @dataclass(frozen=True, slots=True)

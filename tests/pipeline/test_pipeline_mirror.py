@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
-from pyspark_zurau.pipelines.archive.generate import generate as make_records
 from tests.pipeline.conftest import read_topic
+
+from pyspark_zurau.pipelines.archive.generate import generate as make_records
 from zurau.client.admin import Admin
 from zurau.client.cluster import Cluster
 from zurau.testing import Broker

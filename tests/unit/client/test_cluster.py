@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from zurau.client.admin import Admin
+from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster, parse_addresses
 from zurau.client.connection import Address
 from zurau.client.errors import BrokerUnreachable, ClientError, UnknownTopic
