@@ -12,6 +12,7 @@ from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.partition_state import InSyncProposal, PartitionState
 from zurau.replica.roles import Role
 from zurau.simulation.cluster.checkers import (
+    AcknowledgedIsCommitted,
     Checker,
     CommittedNeverChanges,
     EpochsFitTheLog,
@@ -31,9 +32,16 @@ from zurau.simulation.world import SeededRandomness
 
 
 class InSyncHost(Host):
+    #: Which start was told which number.
+    _registered = (0, -1)
+
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
-        self.tell(BrokerRegistered(broker_epoch))
-        self.tell(PartitionChanged(state))
+        assert isinstance(self.replica, InSyncReplica)
+        if self._registered != (self.life, broker_epoch):
+            self._registered = (self.life, broker_epoch)
+            self.tell(BrokerRegistered(broker_epoch))
+        if isinstance(self.replica, InSyncReplica) and self.replica.assignment != state:
+            self.tell(PartitionChanged(state))
 
     def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
         return InSyncReplica(
@@ -55,7 +63,7 @@ class InSyncCluster(Cluster):
         self.controller.create(self.partition, tuple(host.id for host in self.hosts))
         #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
         self.tainted: dict[ReplicaId, int] = {}
-        found = [checker(self) for checker in IN_SYNC_CHECKERS]
+        found = [checker(self) for checker in (*IN_SYNC_CHECKERS, *self.world.more_checkers)]
         self.in_sync_checkers = [checker for checker in found if isinstance(checker, InSyncChecker)]
         return found
 
@@ -215,6 +223,7 @@ IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (
     LeadersAreComplete,
     HighWatermarksOnlyRise,
     NothingCommittedIsCut,
+    AcknowledgedIsCommitted,
     EpochsFitTheLog,
     OffsetsAreDense,
     InSyncHaveWhatIsCommitted,

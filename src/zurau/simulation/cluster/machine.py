@@ -111,8 +111,13 @@ class Machine:
         self._world.pump_soon(self)
 
     def _in_life(self, at_ms: float, sender: BrokerId, it: Question | Answer) -> None:
-        life = self.life
-        self._world.at(at_ms, lambda: self.hear(sender, it) if self.life == life else None)
+        life, was_calm = self.life, self._world.is_calm
+
+        def later() -> None:
+            if (self.life, self._world.is_calm) == (life, was_calm):
+                self.hear(sender, it)
+
+        self._world.at(at_ms, later)
 
     def lose_connection(self, other: BrokerId) -> None:
         if self.is_up:

@@ -64,4 +64,37 @@ class SilenceMeansUnchanged(StreamChecker):
         )
 
 
-STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged,)
+class IdleBrokersSayLittle(StreamChecker):
+    """When nothing happens, two brokers exchange one empty question and answer in a while, however many partitions they
+    share; and nobody stands for election."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._questions: dict[tuple[BrokerId, BrokerId], int] = {}
+        self._is_counting = False
+
+    def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
+        if not self._is_counting:
+            return
+        self.require(not it.said and not it.closed, lambda: f"{machine.broker} says to {to}: {it}")
+        if isinstance(it, Question):
+            self._questions[machine.broker, to] = self._questions.get((machine.broker, to), 0) + 1
+
+    def idle(self) -> None:
+        world, settings = self.world, self.world.swarm.settings
+        wait_ms = settings.fetch_wait_ms
+        if not world.swarm.is_coalesced:
+            return
+        world.run_until(world.now_ms + 3 * wait_ms + 2 * settings.retry_ms + 100)
+        self._is_counting = True
+        epochs = self._epochs()
+        world.run_until(world.now_ms + 5 * wait_ms)
+        most = max(self._questions.values(), default=0)
+        self.require(most <= 7, lambda: f"{most} questions in five times {wait_ms} ms")
+        self.require(self._epochs() == epochs, lambda: "an election although nothing happens")
+
+    def _epochs(self) -> list[int]:
+        return [host.replica.epoch for group in self.world.current for host in group.hosts if host.replica is not None]
+
+
+STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged, IdleBrokersSayLittle)

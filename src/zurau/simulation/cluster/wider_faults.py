@@ -57,7 +57,7 @@ class BreakDown(Fault):
 
     def _restart(self, world: World, life: int) -> None:
         machine = world.machine(self.broker)
-        if machine.life == life and machine.is_up:
+        if machine.life == life and machine.is_up and not world.is_calm:
             for host in list(machine.hosts.values()):
                 host.tell(ShutdownAsked())
             world.crash(machine, 100, loses=False)
