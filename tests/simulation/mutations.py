@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
+
+from disk_mutations import DISK_MUTATIONS
+from planted import find, in_sync, quorum
 
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
@@ -39,42 +39,7 @@ from zurau.replica.state import ReplicaState
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
-from zurau.simulation.cluster.search import Outcome, run_seed
 from zurau.simulation.cluster.storage import ReplicaDisk
-from zurau.simulation.cluster.swarm import Mode
-
-
-@dataclass(frozen=True)
-class Mutation:
-    name: str
-    mode: Mode
-    #: Seeds within which it has to be found: a few times as many as it took.
-    seeds: int
-    patches: tuple[tuple[Any, str, Any], ...]
-    #: Where looking for it need not take long: a seed a little before the first that finds it.
-    near: int = 0
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        undo = [patch.object(target, attribute, new) for target, attribute, new in self.patches]
-        for each in undo:
-            each.start()
-        try:
-            yield
-        finally:
-            for each in undo:
-                each.stop()
-
-
-def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, Outcome] | None:
-    """How many seeds it took, and what came of the last."""
-    with mutation.planted():
-        for count in range(1, mutation.seeds + 1):
-            outcome = run_seed(mutation.mode, first_seed + count - 1)
-            if outcome.violation is not None:
-                return count, outcome
-    return None
-
 
 # Divergence
 
@@ -255,14 +220,6 @@ def _always(*_: Any, **__: Any) -> bool:
     return True
 
 
-def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
-    return Mutation(name, "quorum", seeds, patches, near)
-
-
-def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
-    return Mutation(name, "isr", seeds, patches, near)
-
-
 MUTATIONS = (
     quorum("logs are compared by offset only", 30, (LogView, "where_diverging", diverging_by_offset)),
     quorum("a wiped disk keeps its identity", 30, (Cluster, "new_disk", same_directory)),
@@ -324,6 +281,7 @@ MUTATIONS = (
         "a replica is in sync without the leader's mark", 150, (Progress, "stored_in", count_older_epochs), near=35
     ),
     in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
+    *DISK_MUTATIONS,
 )
 
 

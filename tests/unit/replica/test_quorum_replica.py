@@ -259,6 +259,20 @@ def test_a_snapshot_that_comes_when_it_is_not_needed_any_more_is_ignored(make, i
     assert elected(make, ids).step(SnapshotStored(point), 1000) == ()
 
 
+def test_a_snapshot_that_comes_late_does_not_replace_what_another_leader_sent_since(make, ids):
+    follower = make(log=LogView(0, 9, [EpochMark(1, 0), EpochMark(2, 6)]), high_watermark=3)
+    follower.step(SnapshotStored(SnapshotPoint(EpochMark(1, 5), ids("1a 2a 3a"))), 0)
+    assert (follower.log.start_offset, follower.log.position) == (0, Position(2, 9))
+
+
+@pytest.mark.parametrize(("end", "epoch"), [(4, 3), (9, 1)], ids=["a shorter log", "a log of older epochs"])
+def test_a_log_that_has_nothing_committed_behind_a_snapshot_begins_anew(make, ids, end, epoch):
+    follower = make(log=LogView(0, end, [EpochMark(epoch, 0)]), high_watermark=3)
+    follower.step(SnapshotStored(SnapshotPoint(EpochMark(2, 5), ids("1a 2a 3a"))), 0)
+    assert (follower.log.start_offset, follower.log.position) == (5, Position(2, 5))
+    assert follower.high_watermark == 5
+
+
 def test_retention_moves_the_start_and_keeps_the_epoch(make):
     replica = make(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=4)
     replica.step(LogStartMoved(4), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -32,6 +32,12 @@ class Violation(Exception):
         super().__init__(f"{invariant}: {seen}")
         self.invariant = invariant
 
+    def meaning(self, checkers: Iterable[object]) -> str:
+        """What the invariant says, in the words of whoever checks it."""
+        found = next((each for each in checkers if type(each).__name__ == self.invariant), None)
+        known = {"Assertion": "The core itself noticed.", "BecomesWhole": "When faults end, everything is well again."}
+        return " ".join((type(found).__doc__ or "").split()) if found is not None else known[self.invariant]
+
 
 @dataclass(slots=True)
 class Truth:
@@ -55,6 +61,9 @@ class Checker:
 
     def started(self, host: Host) -> None:
         """It has a replica again, with what its disk has."""
+
+    def disk_lost(self, host: Host) -> None:
+        """Its disk is about to be another: an empty one, or an old copy."""
 
     def flushed(self, host: Host) -> None:
         """It is about to be told that something is flushed."""
@@ -220,6 +229,8 @@ class AcknowledgedIsCommitted(Checker):
     def acknowledged(self, host: Host, value: bytes, offset: Offset) -> None:
         self.require(offset <= self.truth.end, lambda: f"{host.name} acknowledged {value!r} below {offset}")
         log = host.disk.seen
+        if offset <= log.first_offset:
+            return  # a repeated one, from before the snapshot that this log begins with
         found = log.items[bisect_left(log.ends, offset)]
         self.require(isinstance(found, Batch) and found.data == value, lambda: f"{host.name} has {found} for {value!r}")
 
@@ -294,7 +305,7 @@ class ElectionsAreFew(Checker):
 
 
 class LeadersHearAMajority(LookingChecker):
-    """A leader that no majority of voters can reach gives up in time; and so does one that reaches none of those who lack
+    """A leader that no majority of voters can reach gives up in time; and so does one that cannot reach those who lack
     something. (Who has everything and asks on, unanswered, has not turned to anybody else.)"""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -329,7 +340,8 @@ class LeadersHearAMajority(LookingChecker):
 
     @staticmethod
     def _has_all(other: Host, leader: Host) -> bool:
-        assert other.replica is not None and leader.replica is not None
+        assert other.replica is not None
+        assert leader.replica is not None
         return other.replica.stored == leader.replica.log.position
 
 

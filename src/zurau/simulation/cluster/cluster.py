@@ -15,7 +15,10 @@ from zurau.replica.position import Batch
 from zurau.replica.quorum import majority
 from zurau.replica.replica import Replica
 from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, LookingChecker, Truth, Violation
+from zurau.simulation.cluster.history import History
 from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.snapshots import Snapshot
+from zurau.simulation.cluster.state_checkers import STATE_CHECKERS
 from zurau.simulation.cluster.storage import ReplicaDisk
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ class Cluster:
         #: The topic is gone, although machines may not know it yet.
         self.is_deleted = False
         self.truth = Truth()
+        self.history = History()
         voters = tuple(ReplicaId(broker, "a") for broker in self.broker_ids)
         self.hosts = [self.host_class(self, broker, ReplicaDisk("a", voters)) for broker in self.broker_ids]
         self._watchers: dict[type[Effect], list[Checker]] = {}
@@ -53,7 +57,7 @@ class Cluster:
         return self.world.now_ms
 
     def checkers(self) -> list[Checker]:
-        return [checker(self) for checker in (*QUORUM_CHECKERS, *self.world.more_checkers)]
+        return [checker(self) for checker in (*QUORUM_CHECKERS, *STATE_CHECKERS, *self.world.more_checkers)]
 
     def note(self, line: str) -> None:
         self.world.note(line)
@@ -75,19 +79,40 @@ class Cluster:
 
     def loses(self, host: Host, *, disk: bool = False) -> None:
         """It loses what was not flushed, or everything."""
+        if disk:
+            for checker in self.all_checkers:
+                checker.disk_lost(host)
 
     def may_wipe(self, host: Host) -> bool:
         """Not when that would leave too few voters for any replica's idea of who votes."""
         for each in self.hosts:
             voters = each.disk.membership().voters
-            alive = [voter for voter in voters if self.host(voter.broker).id == voter and voter != host.id]
+            alive = [voter for voter in voters if self._is_intact(voter) and voter != host.id]
             if len(alive) < majority(len(voters)):
                 return False
         return True
 
-    def replace_disk(self, host: Host) -> None:
+    def _is_intact(self, replica: ReplicaId) -> bool:
+        host = self.host(replica.broker)
+        return host.id == replica and not host.disk.is_damaged
+
+    def reads_again(self, host: Host) -> None:
+        """Whatever is damaged on its disk is about to be found."""
+
+    def replace_disk(self, host: Host, disk: ReplicaDisk | None = None) -> None:
         self._lost_disks[host.id] = host.disk
-        host.disk = self.new_disk(host.disk)
+        host.disk = disk if disk is not None else self.new_disk(host.disk)
+
+    def rename(self, host: Host, disk: ReplicaDisk | None = None) -> None:
+        """What is on its disk is not what it promised: from now on it is somebody else."""
+        before = host.name
+        self.replace_disk(host, (disk or host.disk).salvage(self.new_disk(host.disk).directory))
+        self.note(f"!! {before} does not have what it promised, and becomes {host.name}")
+
+    def put_back(self, host: Host) -> None:
+        """An old copy of the disk, under a new name: nobody here could tell that it is old, so whoever puts it back has
+        to say so."""
+        self.rename(host, host.old_copy)
 
     def new_disk(self, old: ReplicaDisk) -> ReplicaDisk:
         return ReplicaDisk(chr(ord(old.directory) + 1), tuple(ReplicaId(broker, "a") for broker in self.broker_ids))
@@ -106,13 +131,20 @@ class Cluster:
     def ask_snapshot(self, host: Host, leader: BrokerId, point: SnapshotPoint) -> None:
         target = self.host(leader)
 
+        life = host.life
+
+        def arrive(checksum: int, snapshot: Snapshot) -> None:
+            if host.life == life:
+                host.snapshot_arrived(point, checksum, snapshot)
+
         def answer() -> None:
-            checksum = target.disk.seen.sum_at(point.mark.start_offset) if target.is_up else None
-            if checksum is not None:
-                life = host.life
-                self.network.send(
-                    leader, host.broker, lambda: host.snapshot_arrived(point, checksum) if host.life == life else None
-                )
+            checksum = target.disk.seen.sum_at(point.mark.start_offset)
+            snapshot = target.disk.snapshot
+            # Retention may have gone on since this was offered; whoever waits asks again then.
+            if target.is_up and checksum is not None and snapshot.offset == point.mark.start_offset:
+                arrives_ms = self.now_ms + self.world.chance.random() * self.network.swarm.snapshot_ms
+                send = self.network.send
+                self.world.at(arrives_ms, lambda: send(leader, host.broker, lambda: arrive(checksum, snapshot)))
 
         self.network.send(host.broker, leader, answer)
 

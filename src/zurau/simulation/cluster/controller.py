@@ -164,6 +164,13 @@ class Controller:
         self._elect()
         self._commit_soon()
 
+    def is_old_copy(self, broker: BrokerId, life: int, starts: tuple[int, ...]) -> bool:
+        """A disk that does not remember its last start: somebody has put back how it was before."""
+        known = self._image.registrations.get(broker)
+        if not self.is_up or self._is_misled(broker) or known is None:
+            return False
+        return life > known.life and known.life not in starts
+
     def reply_to(self, broker: BrokerId, life: int) -> tuple[Epoch, dict[PartitionId, PartitionState]] | None:
         """What is committed: the number of this start of the broker, and all partitions."""
         if self._is_misled(broker) and self._stale is not None:

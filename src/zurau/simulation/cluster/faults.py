@@ -32,7 +32,8 @@ class Fault:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return f"{self.at_ms} ms: {type(self).__name__} of {self.broker} for {self.duration_ms} ms"
+        meaning = (type(self).__doc__ or "").partition(".")[0].partition(";")[0]
+        return f"{type(self).__name__} of {self.broker}, {self.duration_ms} ms: {meaning}"
 
 
 class Crash(Fault):
@@ -54,7 +55,7 @@ class CrashAt(Fault):
         machine.crash_down_ms = self.duration_ms
 
     def __str__(self) -> str:
-        return f"{self.at_ms} ms: Crash of {self.broker} {self.point} for {self.duration_ms} ms"
+        return f"Crash of {self.broker}, {self.duration_ms} ms: The power goes at the next moment {self.point}"
 
 
 class CrashAll(Fault):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.effects import (
     Announce,
@@ -22,20 +24,38 @@ from zurau.replica.effects import (
     Send,
     StartFlush,
 )
-from zurau.replica.events import Event, Flushed, LogStartMoved, Received, RecordsOffered, SnapshotStored, TimePassed
+from zurau.replica.events import (
+    Event,
+    Flushed,
+    LogStartMoved,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+)
 from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import Message, SnapshotPoint
+from zurau.replica.messages import Fetched, Message, SnapshotPoint
 from zurau.replica.partition_state import PartitionState
+from zurau.replica.position import Batch
+from zurau.replica.reading import Reading, reading
+from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
-from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, header
+from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
 
 _READ_BATCHES = 4
+#: How often a high watermark is written down.
+_SAVES_HIGH_WATERMARK = 0.3
+#: How long it takes until somebody starts again what has stopped by itself.
+_REPAIR_MS = 100
 
 
 AnyReplica = Replica | InSyncReplica
@@ -76,6 +96,11 @@ class Host:
         self._wake_at_ms: float | None = None
         self._waiting: list[Waiting] = []
         self._snapshot_sum = 0
+        self._snapshot: Snapshot = EMPTY
+        self.folders = Folders()
+        self.memory = Memory(disk, self.folders, 0)
+        #: The disk as it was before the last start, for whoever puts an old copy back.
+        self.old_copy = disk
 
     @property
     def id(self) -> ReplicaId:
@@ -106,8 +131,13 @@ class Host:
         assert self.replica is None
         self.life += 1
         self.is_broken = False
+        self.group.reads_again(self)
+        if not keeps_its_name(self.disk.recover()):
+            self.group.rename(self)
         self.group.started(self)
+        self.old_copy = self.disk.copy(self.disk.directory)
         self.replica = self.make_replica(self.disk)
+        self.memory = Memory(self.disk, self.folders, self.replica.high_watermark)
         self.tell(TimePassed())
 
     def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
@@ -138,6 +168,17 @@ class Host:
             self.machine.streams.fail(self.partition)
             self._world.pump_soon(self.machine)
 
+    def _break_down_damaged(self) -> None:
+        """Something that was read does not match its checksum. Somebody will look after it."""
+        self.group.note(f"!! {self.name} has read a damaged batch")
+        self.break_down()
+        life = self.life
+        self._world.at(self._world.now_ms + _REPAIR_MS, lambda: self._repaired(life))
+
+    def _repaired(self, life: int) -> None:
+        if self.is_broken and self.life == life and self.machine.is_up and not self.is_removed:
+            self.start()
+
     # Hearing
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
@@ -162,27 +203,45 @@ class Host:
         except PowerCut:
             self._world.crash(machine, machine.crash_down_ms)
             return ()
+        except DamagedBatch:
+            self._break_down_damaged()
+            return ()
         self._release_waiting()
         self._wake()
         return effects
 
     def _hear_later(self, event: Event) -> None:
         """When the machine goes on. What others said on a bad day is lost when a good one begins."""
-        is_message, was_calm = isinstance(event, Received | RecordsOffered), self._world.is_calm
+        if isinstance(event, Received):
+            self._on_the_same_day(lambda: self.tell(event))
+        else:
+            self._world.at_in_life(self, self.machine.paused_until_ms, lambda: self.tell(event))
 
-        def later() -> None:
-            if not is_message or self._world.is_calm == was_calm:
-                self.tell(event)
-
-        self._world.at_in_life(self, self.machine.paused_until_ms, later)
+    def _on_the_same_day(self, act: Callable[[], object]) -> None:
+        was_calm = self._world.is_calm
+        self._world.at_in_life(
+            self, self.machine.paused_until_ms, lambda: act() if self._world.is_calm == was_calm else None
+        )
 
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
         raise NotImplementedError("replicas that vote have no controller")
 
     def receive(self, message: Message) -> None:
+        if self.machine.is_full and isinstance(message, Fetched) and message.batches:
+            return  # as if it had been lost: there is room for marks and votes, and none for records
         self.tell(Received(message))
 
     def offer(self, client: int, value: bytes) -> None:
+        if self.is_paused:
+            self._on_the_same_day(lambda: self.offer(client, value))
+            return
+        if self.machine.is_full and self.leads:
+            self.group.acknowledge(self, client, value, None)
+            self.tell(ShutdownAsked())  # somebody else may have room
+            return
+        self.tell(TimePassed())
+        if self.leads and self._is_repeated(client, value):
+            return
         effects = self.tell(RecordsOffered(value, 1))
         for effect in effects:
             if isinstance(effect, Append) and self.replica is not None and effect.items[-1].epoch == self.replica.epoch:
@@ -190,6 +249,36 @@ class Host:
             elif isinstance(effect, Refuse):
                 self.group.acknowledge(self, client, value, None)
         self._release_waiting()
+
+    def _is_repeated(self, client: int, value: bytes) -> bool:
+        """It was written before, or comes too early or too late. Whoever asked hears so when that is committed."""
+        assert self.replica is not None
+        try:
+            written = self.memory.producers.find_repeated(header(value))
+        except Refused:
+            self.group.acknowledge(self, client, value, None)
+            return True
+        if written is None:
+            return False
+        self._waiting.append(Waiting(written.base_offset + 1, client, value, self.replica.epoch))
+        self._release_waiting()
+        return True
+
+    def serve(self, offset: Offset, known_epoch: Epoch) -> tuple[Reading, tuple[Batch, ...]] | None:
+        """What a consumer gets; None when nobody is there to answer."""
+        if self.is_paused:
+            return None
+        self.tell(TimePassed())
+        if self.replica is None:
+            return None
+        answer = reading(self.replica, offset, known_epoch)
+        if answer is not Reading.RECORDS:
+            return answer, ()
+        try:
+            return answer, self.disk.seen.read(offset, self.replica.high_watermark, _READ_BATCHES)
+        except DamagedBatch:
+            self._break_down_damaged()
+            return None
 
     def expire(self) -> None:
         """Retention takes some of what is committed and flushed here."""
@@ -224,8 +313,10 @@ class Host:
             case Append(items):
                 for item in items:
                     self.disk.append(item)
+                self.memory.appended(items)
             case CutEnd(point):
                 self.disk.cut(point)
+                self.memory.cut()
             case SaveVote(epoch, voted_for):
                 self.disk.epoch, self.disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -236,6 +327,7 @@ class Host:
                 self._read_and_send(effect)
             case Release(high_watermark):
                 self._save_high_watermark(high_watermark)
+                self.memory.committed(high_watermark)
             case Announce(role, epoch):
                 self.machine.streams.turned(self.partition, role, epoch)
                 if role is not Role.LEADER:
@@ -245,19 +337,21 @@ class Host:
 
     def _save_high_watermark(self, high_watermark: Offset) -> None:
         assert self.replica is not None
-        self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
+        if self._chance.random() < _SAVES_HIGH_WATERMARK:
+            self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
 
     def _carry_out_rarely(self, effect: Effect) -> None:
         match effect:
             case FetchSnapshot(leader, point):
                 self.group.ask_snapshot(self, leader.broker, point)
             case RestartLog(point):
-                self.disk.restart(point, self._snapshot_sum)
+                self.disk.restart(point, self._snapshot_sum, self._snapshot)
+                self.memory.begin(point.mark.start_offset)
             case AskController(proposal):
                 self.group.ask_controller(self, proposal)
 
-    def snapshot_arrived(self, point: SnapshotPoint, checksum: int) -> None:
-        self._snapshot_sum = checksum
+    def snapshot_arrived(self, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
+        self._snapshot_sum, self._snapshot = checksum, snapshot
         self.tell(SnapshotStored(point))
 
     def _start_flush(self, number: int) -> None:
@@ -267,6 +361,9 @@ class Host:
         self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._flush_done(number))
 
     def _flush_done(self, number: int) -> None:
+        if self.machine.flush_fails:
+            self.flush_failed(number)
+            return
         try:
             self._maybe_lose_power("before", Flushed(number))
             self.disk.end_flush(number)
@@ -277,13 +374,18 @@ class Host:
             return
         self.tell(Flushed(number))
 
+    def flush_failed(self, number: int) -> None:
+        """Nobody knows what of it is on the disk, and asking again would be answered with a lie."""
+        self.machine.flush_fails = False
+        self._world.crash(self.machine, _REPAIR_MS)
+
     def _read_and_send(self, effect: ReadAndSend) -> None:
         """At once if it is in memory; who has to wait for the disk may have lost its reign meanwhile."""
         if not self.group.swarm.read_ms:
             self._read_now(effect)
             return
         delay_ms = self._chance.random() * self.group.swarm.read_ms
-        self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._read_now(effect))
+        self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._read_late(effect))
 
     def _read_now(self, effect: ReadAndSend) -> None:
         assert self.replica is not None
@@ -291,6 +393,12 @@ class Host:
         if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
             batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
             self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
+
+    def _read_late(self, effect: ReadAndSend) -> None:
+        try:
+            self._read_now(effect)
+        except DamagedBatch:
+            self._break_down_damaged()
 
     def _release_waiting(self) -> None:
         replica = self.replica

@@ -27,6 +27,7 @@ from zurau.simulation.cluster.checkers import (
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import CONTROLLER
 from zurau.simulation.cluster.host import AnyReplica, Host
+from zurau.simulation.cluster.state_checkers import STATE_CHECKERS
 from zurau.simulation.cluster.storage import ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
@@ -36,7 +37,6 @@ class InSyncHost(Host):
     _registered = (0, -1)
 
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
-        assert isinstance(self.replica, InSyncReplica)
         if self._registered != (self.life, broker_epoch):
             self._registered = (self.life, broker_epoch)
             self.tell(BrokerRegistered(broker_epoch))
@@ -63,7 +63,7 @@ class InSyncCluster(Cluster):
         self.controller.create(self.partition, tuple(host.id for host in self.hosts))
         #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
         self.tainted: dict[ReplicaId, int] = {}
-        found = [checker(self) for checker in (*IN_SYNC_CHECKERS, *self.world.more_checkers)]
+        found = [checker(self) for checker in (*IN_SYNC_CHECKERS, *STATE_CHECKERS, *self.world.more_checkers)]
         self.in_sync_checkers = [checker for checker in found if isinstance(checker, InSyncChecker)]
         return found
 
@@ -105,6 +105,7 @@ class InSyncCluster(Cluster):
     # Losses: of k in-sync replicas, at most k-1
 
     def loses(self, host: Host, *, disk: bool = False) -> None:
+        super().loses(host, disk=disk)
         if disk or not self.swarm.settings.waits_for_flush:
             self.tainted[host.id] = host.machine.life
 
@@ -119,6 +120,17 @@ class InSyncCluster(Cluster):
         last = [each for each in self.controller.committed.eligible[self.partition] if each not in lost][-1:]
         disk = self.disk_of(last[0]) if last else None
         return disk is not None and disk.seen.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
+
+    def reads_again(self, host: Host) -> None:
+        if host.disk.is_damaged and not self.may_wipe(host):
+            # The set has shrunk to it since the bit flipped: a loss that nobody promises to survive.
+            host.disk.heal()
+            self.tainted.pop(host.id, None)
+
+    def put_back(self, host: Host) -> None:
+        """An old copy of the disk, under its old name: it does not remember the last start that the controller has
+        seen, and so it is found out."""
+        self.replace_disk(host, host.old_copy)
 
     def members(self, leader: Host) -> Sequence[ReplicaId]:
         return self.state.in_sync

@@ -35,6 +35,12 @@ class Machine:
         #: Whether it was stopped in good order the last time.
         self.was_clean = True
         self.slow_flush_ms = 0
+        self.is_full = False
+        self.flush_fails = False
+        #: The last start that the controller has confirmed, and those since. Written down before the broker says that
+        #: it is alive; an old copy of the disk does not have the latest.
+        self.starts: tuple[int, ...] = ()
+        self.old_starts: tuple[int, ...] = ()
         self.streams = self._new_streams()
         self._wake_at_ms: float | None = None
 
@@ -47,12 +53,16 @@ class Machine:
         assert not self.is_up
         self.is_up = True
         self.life += 1
+        self.old_starts = self.starts
+        self.starts += (self.life,)
         self.streams = self._new_streams()
         self._wake_at_ms = None
-        self._world.started(self)
+        life = self.life
         for host in list(self.hosts.values()):
-            if self.is_up:
+            if self.is_up and self.life == life:
                 host.start()
+        if self.is_up and self.life == life:
+            self._world.started(self)  # a disk that is read may turn out to be somebody else's: not before
 
     def crash(self, *, loses: bool) -> None:
         self.is_up = False

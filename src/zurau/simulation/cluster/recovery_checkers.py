@@ -22,7 +22,7 @@ class Promised(NamedTuple):
 
 
 class RecoveryKeepsWhatWasFlushed(Checker):
-    """What a replica was told to be flushed is there when it starts again, the last mark included, unless it was cut."""
+    """What a replica was told to be flushed is there when it starts again, with its last mark, unless it was cut."""
 
     watches = (CutEnd, RestartLog)
 
@@ -34,6 +34,9 @@ class RecoveryKeepsWhatWasFlushed(Checker):
         log = host.disk.safe
         epoch = log.items[-1].epoch if log.items else -1
         self._promised[host.id] = Promised(log.end_offset, log.sum_at(log.end_offset), epoch)
+
+    def disk_lost(self, host: Host) -> None:
+        self._promised.pop(host.id, None)
 
     def see(self, host: Host, effect: Effect) -> None:
         """A cut may reach the disk before it is flushed, or not."""

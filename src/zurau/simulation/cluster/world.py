@@ -16,6 +16,7 @@ from zurau.replica.session import Answer, Question
 from zurau.simulation.cluster.checkers import Checker, Violation
 from zurau.simulation.cluster.clients import Client
 from zurau.simulation.cluster.cluster import Cluster
+from zurau.simulation.cluster.consumers import Consumer
 from zurau.simulation.cluster.controller import CONTROLLER, Controller
 from zurau.simulation.cluster.faults import Fault
 from zurau.simulation.cluster.host import Host
@@ -62,6 +63,7 @@ class World:
             self.current.append(self._create(number))
         self.stream_checkers: list[StreamChecker] = [checker(self) for checker in STREAM_CHECKERS]
         self.clients = [Client(self, number) for number in range(swarm.clients)]
+        self.consumer = Consumer(self)
         for fault in faults:
             self.at(fault.at_ms, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
         self.is_calm = False
@@ -77,6 +79,10 @@ class World:
         life = host.life
         self.at(at_ms, lambda: act() if host.life == life and host.is_up else None)  # type: ignore[arg-type]
 
+    def in_trouble(self, at_ms: float, act: Callable[[], None]) -> None:
+        """What a fault does later; nothing when it is calm by then."""
+        self.at(at_ms, lambda: None if self.is_calm else act())
+
     def run(self) -> None:
         """Trouble, calm, and a while in which nothing happens. Raises `Violation`."""
         for group in self.groups:
@@ -87,6 +93,7 @@ class World:
         self._look()
         for client in self.clients:
             client.think()
+        self.consumer.poll()
         self.at(_OPERATOR_MS, self._operate)
         if self.swarm.mode == "isr":
             self._control()
@@ -174,16 +181,27 @@ class World:
 
     def wipe(self, machine: Machine, down_ms: float) -> None:
         """A new disk, unless that would be more than anybody can recover from."""
+        for host in self._lose_disks(machine, down_ms):
+            host.group.replace_disk(host)
+            machine.was_clean = False
+
+    def roll_back(self, machine: Machine, down_ms: float) -> None:
+        """An old copy in the place of the disk, under the same condition. It was made of a machine that was stopped in
+        good order."""
+        for host in self._lose_disks(machine, down_ms):
+            host.group.put_back(host)
+            machine.starts = machine.old_starts
+
+    def _lose_disks(self, machine: Machine, down_ms: float) -> list[Host]:
+        """Whose disks are gone, if so many may be."""
         hosts = [group.host(machine.broker) for group in self.groups]
         if not machine.is_up or not all(host.group.may_wipe(host) for host in hosts):
-            return
+            return []
         for host in hosts:
             host.group.loses(host, disk=True)
         machine.crash(loses=False)
-        machine.was_clean = False
-        for host in hosts:
-            host.group.replace_disk(host)
         self._start_later(machine, down_ms)
+        return hosts
 
     def cut(self, pairs: Sequence[tuple[int, int]], duration_ms: float) -> None:
         for pair in pairs:
@@ -192,11 +210,9 @@ class World:
 
     def reset(self, one: Machine, other: Machine, notice_ms: tuple[float, float]) -> None:
         """What is under way between them is lost; each side notices when it notices."""
-        if self.is_calm:
-            return
         for each, peer, delay_ms in ((one, other.broker, notice_ms[0]), (other, one.broker, notice_ms[1])):
             self.network.reset((each.broker, peer))
-            self.at(self.now_ms + delay_ms, lambda each=each, peer=peer: each.lose_connection(peer))  # type: ignore[misc]
+            self.in_trouble(self.now_ms + delay_ms, lambda each=each, peer=peer: each.lose_connection(peer))  # type: ignore[misc]
 
     def _calm_down(self) -> None:
         self.note("!! calm")
@@ -206,6 +222,7 @@ class World:
         for machine in self.machines:
             machine.paused_until_ms = self.now_ms
             machine.slow_flush_ms = 0
+            machine.is_full = machine.flush_fails = False
             machine.crash_at = None
             if machine.is_up and any(host.is_broken for host in machine.hosts.values()):
                 machine.crash(loses=False)
@@ -304,8 +321,12 @@ class World:
             return
         was_clean = machine.was_clean
         replicas = {host.partition: host.id for host in machine.hosts.values() if not host.is_broken}
+        starts = machine.starts
 
         def heard() -> None:
+            if self.controller.is_old_copy(machine.broker, life, starts):
+                self.network.send(CONTROLLER, machine.broker, lambda: self._found_out(machine, life))
+                return
             self.controller.heard(machine.broker, life, replicas, was_clean=was_clean)
             self._reply(machine, life)
 
@@ -318,8 +339,9 @@ class World:
         broker_epoch, partitions = said
 
         def deliver() -> None:
-            if machine.life != life:
+            if machine.life != life or not machine.is_up:
                 return
+            machine.starts = (life,)
             for host in list(machine.hosts.values()):
                 state = partitions.get(host.partition)
                 if host.is_up and state is not None:
@@ -327,10 +349,21 @@ class World:
 
         self.network.send(CONTROLLER, machine.broker, deliver)
 
+    def _found_out(self, machine: Machine, life: int) -> None:
+        """Its disk is an old copy: it begins again as somebody else, with what the copy has."""
+        if machine.life == life and machine.is_up:
+            machine.crash(loses=False)
+            machine.starts = tuple(range(life))  # under a new name it is asked for none of them
+            for host in machine.hosts.values():
+                host.group.rename(host)
+            self._start_later(machine, _HEARTBEAT_MS)
+
     # The end
 
     def missing(self) -> str | None:
         """What a whole cluster would have and this one has not."""
         if any(client.value is not None for client in self.clients):
             return "a client waits for its record"
+        if not self.consumer.has_read_everything:
+            return f"the consumer has only come to {self.consumer.offset}"
         return next((missing for group in self.current if (missing := group.missing()) is not None), None)
