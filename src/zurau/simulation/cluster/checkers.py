@@ -137,13 +137,20 @@ class LogsMatch(Checker):
 
 
 class LeadersAreComplete(Checker):
-    """A new leader has everything that is committed."""
+    """A new leader has everything that is committed; unless there was a later one already, and it hears of that next."""
 
     watches = (Announce,)
 
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._latest: Epoch = -1
+
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, Announce)
-        if effect.role is Role.LEADER and self.truth.end > host.disk.start_offset:
+        if effect.role is not Role.LEADER or effect.epoch < self._latest:
+            return
+        self._latest = effect.epoch
+        if self.truth.end > host.disk.start_offset:
             found = host.disk.seen.sum_at(self.truth.end)
             self.require(
                 found == self.truth.sums[self.truth.end],

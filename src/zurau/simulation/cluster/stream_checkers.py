@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from zurau.ids import BrokerId
+from zurau.replica.identity import PartitionId
 from zurau.replica.messages import Fetch
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Question
@@ -16,12 +17,18 @@ if TYPE_CHECKING:
     from zurau.simulation.cluster.world import World
 
 
+Standing = dict[PartitionId, Fetch]
+
+
 class StreamChecker:
     def __init__(self, world: World) -> None:
         self.world = world
 
     def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
         """Something is about to be sent."""
+
+    def hear(self, machine: Machine, sender: BrokerId, it: Question | Answer) -> None:
+        """Something has arrived, and the replicas here are about to be told."""
 
     def idle(self) -> None:
         """Everything is whole: look what happens when nothing does."""
@@ -64,6 +71,35 @@ class SilenceMeansUnchanged(StreamChecker):
         )
 
 
+class SessionsAgree(StreamChecker):
+    """What both sides of a session take silence for is the same, whenever one has heard the other."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        #: What the last message of one broker to another took silence for.
+        self._last: dict[tuple[type, BrokerId, BrokerId], tuple[int, int, Standing]] = {}
+
+    def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
+        if isinstance(it, Question) or not it.is_unknown:
+            peer = machine.streams.peers[to]
+            standing = peer.asking.standing if isinstance(it, Question) else peer.answering.standing
+            self._last[type(it), machine.broker, to] = (it.session, it.number, standing)
+
+    def hear(self, machine: Machine, sender: BrokerId, it: Question | Answer) -> None:
+        peer = machine.streams.peers[sender]
+        session, number, said = self._last.get((type(it), sender, machine.broker), (0, 0, {}))
+        if (session, number) != (it.session, it.number):
+            return  # an old one: nothing that it says is taken for anything else than what it says in words
+        if isinstance(it, Question):
+            if not any(refusal.number == it.number for refusal in peer.refusals):
+                heard = peer.answering.asked_for
+                meant = {each: fetch for each, fetch in said.items() if each not in peer.answering.closing}
+                self.require(heard == meant, lambda: f"{sender} asks {meant}, and {machine.broker} hears {heard}")
+        elif not peer.asking.is_open:
+            missing = peer.asking.answered_for.keys() - said.keys()
+            self.require(not missing, lambda: f"{machine.broker} believes that {sender} answers {missing}")
+
+
 class IdleBrokersSayLittle(StreamChecker):
     """When nothing happens, two brokers exchange one empty question and answer in a while, however many partitions they
     share; and nobody stands for election."""
@@ -97,4 +133,4 @@ class IdleBrokersSayLittle(StreamChecker):
         return [host.replica.epoch for group in self.world.current for host in group.hosts if host.replica is not None]
 
 
-STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged, IdleBrokersSayLittle)
+STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged, SessionsAgree, IdleBrokersSayLittle)

@@ -342,6 +342,7 @@ class World:
             if machine.life != life or not machine.is_up:
                 return
             machine.starts = (life,)
+            machine.is_counted = True
             for host in list(machine.hosts.values()):
                 state = partitions.get(host.partition)
                 if host.is_up and state is not None:
