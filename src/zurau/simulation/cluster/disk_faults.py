@@ -65,7 +65,7 @@ class Compact(Fault):
         world.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
         for each in others:
             for host in list(world.machine(each).hosts.values()):
-                world.at(world.now_ms + self.duration_ms * 0.9, host.expire)
+                world.in_trouble(world.now_ms + self.duration_ms * 0.9, host.expire)
 
 
 class CompactLeaders(Fault):
@@ -79,10 +79,10 @@ class CompactLeaders(Fault):
         for group in list(world.groups):
             for host in group.hosts:
                 if host.leads and host.broker != self.broker:
-                    world.at(heals_ms - 1, host.expire)
-                    world.at(heals_ms + 150, lambda host=host: world.crash(host.machine, 2000))  # type: ignore[misc]
+                    world.in_trouble(heals_ms - 1, host.expire)
+                    world.in_trouble(heals_ms + 150, lambda host=host: world.crash(host.machine, 2000))  # type: ignore[misc]
         for each in others:
-            world.at(heals_ms + 150, lambda each=each: world.crash(world.machine(each), 20))  # type: ignore[misc]
+            world.in_trouble(heals_ms + 150, lambda each=each: world.crash(world.machine(each), 20))  # type: ignore[misc]
 
 
 DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (
