@@ -65,7 +65,7 @@ class Compact(Fault):
         world.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
         for each in others:
             for host in list(world.machine(each).hosts.values()):
-                world.at(world.now_ms + self.duration_ms * 0.9, host.expire)
+                world.in_trouble(world.now_ms + self.duration_ms * 0.9, host.expire)
 
 
 DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (
@@ -75,7 +75,6 @@ DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (
     Kill,
     RollBack,
     Compact,
-    LateSnapshot,
 )
 
 
