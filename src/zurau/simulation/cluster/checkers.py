@@ -318,7 +318,9 @@ class LeadersHearAMajority(LookingChecker):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         settings = cluster.swarm.settings
-        self._patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms + cluster.swarm.delay_ms * 12 + 300
+        # One that is heard by nobody still hears its followers ask, until they have lost their patience.
+        patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms * 2
+        self._patience_ms = patience_ms + cluster.swarm.delay_ms * 12 + 300
         #: Since when a reign is without a majority.
         self._alone_since: dict[tuple[ReplicaId, Epoch], float] = {}
 

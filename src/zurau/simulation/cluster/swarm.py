@@ -76,7 +76,7 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         straggling=chance.choice([0, 0, 0.02, 0.15]),
         flush_ms=chance.choice([1, 3, 10, 40, 120]),
         settings=settings,
-        snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 50, 1000]),
+        snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 100, 3000]),
         replicas=brokers,
         partitions=chance.choice([1, 1, 1, 2, 2, 3, 4]),
         is_coalesced=chance.random() < 0.7,
