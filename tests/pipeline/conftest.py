@@ -198,3 +198,34 @@ def stream(spark: SparkSession, broker: Broker, tmp_path) -> Iterator[Callable[.
     yield stream
     for running in started:
         running.query.stop()
+
+
+@pytest.fixture
+def run_ready_made(spark: SparkSession, broker: Broker, tmp_path) -> Callable[..., None]:
+    """Runs a ready-made pipeline over what there is, in the suite's session; its parameters by their names."""
+    from pyspark_zurau.cli.run import read_once
+    from pyspark_zurau.engine.locate import locate
+    from pyspark_zurau.engine.read import read_pipeline
+    from pyspark_zurau.engine.run import Execution
+    from pyspark_zurau.engine.topics import create_missing
+
+    def run(name: str, **parameters: str) -> None:
+        given = {"checkpoint": str(tmp_path / "checkpoint")} | parameters
+        pipeline = read_once(read_pipeline(locate(name), given, bootstrap=broker.bootstrap))
+        create_missing(pipeline)
+        status = Execution(spark, pipeline).wait(lambda: False, lambda _: None)
+        assert status.state == "finished", status.reason
+
+    return run
+
+
+@pytest.fixture
+def generate(cluster: Cluster) -> Callable[..., int]:
+    """Hands generated records to the broker."""
+    from pyspark_zurau.pipelines.generated import produce
+
+    def generate(records: Any) -> int:
+        with Producer(cluster) as producer:
+            return produce(records, producer)
+
+    return generate

@@ -5,7 +5,10 @@ from __future__ import annotations
 import typer
 
 from pyspark_zurau.cli.check import check
+from pyspark_zurau.cli.compact import compact
+from pyspark_zurau.cli.generate import generate
 from pyspark_zurau.cli.list_pipelines import list_pipelines
+from pyspark_zurau.cli.replay import replay
 from pyspark_zurau.cli.run import run
 from pyspark_zurau.cli.status import status
 from zurau.cli.options import SETTINGS
@@ -21,6 +24,9 @@ app = typer.Typer(
       zurau pipeline check logs.toml
       zurau pipeline run logs.toml --set lake=/data/lake
       zurau pipeline status --watch
+      zurau pipeline generate logs --rate 500
+      zurau pipeline compact ./lake
+      zurau pipeline replay ./lake orders --into orders-again
     """,
     no_args_is_help=True,
     add_completion=False,
@@ -31,3 +37,6 @@ app.command(name="run")(run)
 app.command(name="check")(check)
 app.command(name="status")(status)
 app.command(name="list")(list_pipelines)
+app.command(name="generate")(generate)
+app.command(name="compact")(compact)
+app.command(name="replay")(replay)

@@ -71,9 +71,9 @@ def generate(
         start_ms -= int(count / per_s * 1000)
     kinds: Counter[str] = Counter()
     made = module.generate(count, seed, start_ms=start_ms, per_s=per_s, topics=topics)
-    with open_cluster(bootstrap, timeout) as cluster, Producer(cluster) as producer:
-        with progress(f"generating {name}", count) as advance:
-            produce(at_rate(_counted(made, kinds), rate, producer.poll), producer, advance=advance)
+    bar = progress(f"generating {name}", count)
+    with open_cluster(bootstrap, timeout) as cluster, Producer(cluster) as producer, bar as advance:
+        produce(at_rate(_counted(made, kinds), rate, producer.poll), producer, advance=advance)
     rows = [{"kind": kind or GOOD, "records": number} for kind, number in sorted(kinds.items())]
     show_rows(rows, ("kind", "records"), form)
 

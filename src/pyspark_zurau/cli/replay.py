@@ -26,8 +26,12 @@ from zurau.cli.times import parse_time
 def replay(
     lake: Annotated[Path, typer.Argument(metavar="LAKE", help="Directory of the lake.")],
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic, by the name it had in the archive.")],
-    into: Annotated[str | None, typer.Option("--into", metavar="TOPIC", help="Where to. Default: the same name.")] = None,
-    from_offset: Annotated[int | None, typer.Option(min=0, help="Only this offset and later, in each partition.")] = None,
+    into: Annotated[
+        str | None, typer.Option("--into", metavar="TOPIC", help="Where to. Default: the same name.")
+    ] = None,
+    from_offset: Annotated[
+        int | None, typer.Option(min=0, help="Only this offset and later, in each partition.")
+    ] = None,
     to_offset: Annotated[int | None, typer.Option(min=0, help="Only offsets before this one.")] = None,
     from_time: Annotated[str | None, typer.Option(metavar="TIME", help="Only this time and later.")] = None,
     to_time: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,

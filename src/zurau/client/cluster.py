@@ -100,12 +100,15 @@ class Cluster:
 
     def leader_of(self, partition: TopicPartition) -> BrokerId:
         """The broker that leads a partition; `NoLeader` when none does right now."""
+        count = len(self.topic(partition.topic).partitions)
+        if partition.partition >= count:  # it may be newer than what is known of the topic
+            self.forget([partition.topic])
+            count = len(self.topic(partition.topic).partitions)
         for known in self.topic(partition.topic).partitions:
             if known.index == partition.partition:
                 if known.leader == NO_LEADER:
                     raise NoLeader(f"{partition} has no leader; check its brokers with `zurau topic describe`")
                 return known.leader
-        count = len(self.topic(partition.topic).partitions)
         raise ClientError(
             f"topic {partition.topic!r} has no partition {partition.partition}; it has {count}, from 0 to {count - 1}"
         )

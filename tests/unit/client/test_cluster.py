@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from zurau.client.admin import Admin
+from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster, parse_addresses
 from zurau.client.connection import Address
 from zurau.client.errors import BrokerUnreachable, ClientError, UnknownTopic
@@ -100,3 +100,11 @@ def test_a_dead_connection_is_replaced(cluster):
     cluster.any_connection().close()
     cluster.refresh()
     assert cluster.metadata.brokers
+
+
+def test_partitions_that_were_added_meanwhile_are_found(broker, cluster):
+    topic = Admin(cluster).create_topic(NewTopic("grows", 1)).name
+    assert cluster.leader_of(TopicPartition(topic, 0)) == 1
+    with Cluster(broker.bootstrap) as another:
+        Admin(another).add_partitions(topic, 2)
+    assert cluster.leader_of(TopicPartition(topic, 1)) == 1

@@ -14,7 +14,7 @@ ROW = "team STRING, played INT, won INT, drawn INT, lost INT, goals_for INT, goa
 
 def table(events: DataFrame) -> DataFrame:
     """All teams of a season, each time something happens in it. Events that were sent twice count once."""
-    standings = F.udf(stand, f"array<struct<position INT, {ROW}>>")
+    standings = F.udf(stand, f"array<struct<position INT, {ROW}>>", useArrow=False)
     happened = F.collect_set(F.struct("id", "match", "home", "away", "what", "team", "goal"))
     seasons = events.groupBy("season").agg(standings(happened).alias("rows"))
     rows = seasons.select("season", F.explode("rows").alias("row")).select("season", "row.*")
