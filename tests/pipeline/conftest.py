@@ -128,6 +128,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Where to reach a Postgres of our own."""
+    from postgres_server import PostgresServer, Unavailable
+
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'zurau[postgres]'")
+    try:
+        server = PostgresServer()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    yield server.dsn
+    server.stop()
+
+
 @pytest.fixture
 def read(spark: SparkSession, broker: Broker) -> Callable[..., DataFrame]:
     """A batch query on a topic; options by their names."""

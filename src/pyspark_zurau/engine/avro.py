@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
@@ -94,7 +94,9 @@ def decoder(file: Path, schema: StructType, *, confluent: bool) -> Callable[[Col
         ]
         return pa.array(decoded, type=arrow)
 
-    return arrow_udf(decode, result, ArrowUDFType.SCALAR)
+    # What kind of function it is Spark reads off its hints, of which its own stubs know nothing.
+    function: Callable[[Column], Column] = arrow_udf(decode, returnType=result)  # type: ignore[call-overload]
+    return function
 
 
 def decode_one(schema: str, value: Any, *, confluent: bool) -> dict[str, Any]:

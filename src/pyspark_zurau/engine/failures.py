@@ -31,7 +31,8 @@ def explain(error: BaseException) -> str:
     in_traceback = "Traceback (most recent call last)" in text
     if in_traceback and python:
         last = python[-1]
-        return f"{last['kind'].rpartition('.')[2]}: {last['text'].strip()}"
+        text = _first_sentence(last["text"])
+        return text if last["kind"].startswith("pyspark.") else f"{last['kind'].rpartition('.')[2]}: {text}"
     return _first_sentence(text)
 
 

@@ -73,7 +73,7 @@ def _json(schema: StructType) -> Parser:
         return (
             F.when(document.isNull(), F.lit("the value is not JSON"))
             .when(~F.schema_of_variant(document).startswith("OBJECT"), F.lit("the value is not a JSON object"))
-            .when(parsed[CORRUPT].isNotNull(), _misfit(parsed, text, schema))
+            .when(parsed[CORRUPT].isNotNull(), _misfit(parsed, text, schema, "a value in it is not of its type"))
             .otherwise(_missing(parsed, schema))
         )
 
@@ -87,62 +87,57 @@ def _json(schema: StructType) -> Parser:
 
 def _csv(schema: StructType, separator: str) -> Parser:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "sep": separator}
+    wrong_width = f"the value does not have {len(schema.fields)} columns"
 
     def reason(parsed: Column, value: Column) -> Column:
         text = F.from_csv(value.cast("string"), _as_texts(schema).toDDL(), {"sep": separator})
         return (
-            F.when(parsed.isNull(), F.lit("the value is not a CSV line"))
-            .when(parsed[CORRUPT].isNotNull(), _misfit(parsed, text, schema))
+            F.when(_is_blank(value), F.lit("the value is empty"))
+            .when(parsed[CORRUPT].isNotNull(), _misfit(parsed, text, schema, wrong_width))
             .otherwise(_missing(parsed, schema))
         )
 
     return Parser(
         parse=lambda value: F.from_csv(value.cast("string"), _with_corrupt(schema).toDDL(), options),
         columns=lambda parsed: _fields(parsed, schema),
-        is_bad=lambda parsed, _value: parsed.isNull() | parsed[CORRUPT].isNotNull() | _lacks(parsed, schema),
+        is_bad=lambda parsed, value: _is_blank(value) | parsed[CORRUPT].isNotNull() | _lacks(parsed, schema),
         reason=reason,
     )
 
 
 def _regex(source: Source) -> Parser:
     assert source.pattern is not None
-    pattern = in_java(source.pattern)
-    groups = group_names(source.pattern)
-    given = _schema(source)
-    types = {field.name: field for field in given.fields}
-    schema = StructType([types.get(name, StructField(name, StringType())) for name in groups])
+    pattern, groups = in_java(source.pattern), group_names(source.pattern)
+    given = {field.name: field for field in _schema(source).fields}
+    schema = StructType([given.get(name, StructField(name, StringType())) for name in groups])
 
     def parse(value: Column) -> Column:
         line = value.cast("string")
-        texts = [F.nullif(F.regexp_extract(line, pattern, number), F.lit("")) for number in groups.values()]
-        typed = [
-            text.try_cast(field.dataType).alias(field.name) for text, field in zip(texts, schema.fields, strict=True)
+        # A group that took no part is empty in Spark.
+        texts = [
+            F.nullif(F.regexp_extract(line, pattern, number), F.lit("")).alias(name) for name, number in groups.items()
         ]
-        named = [text.alias(name) for text, name in zip(texts, groups, strict=True)]
-        return F.struct(
-            F.rlike(line, F.lit(pattern)).alias("matches"),
-            F.struct(*typed).alias("typed"),
-            F.struct(*named).alias("text"),
-        )
+        return F.struct(F.rlike(line, F.lit(pattern)).alias("matches"), *texts)
 
-    def misfits(parsed: Column) -> Column:
-        return _any(
-            [
-                parsed["text"][field.name].isNotNull() & parsed["typed"][field.name].isNull()
-                for field in schema.fields
-                if field.name in types
-            ]
-        )
+    def typed(parsed: Column, field: StructField) -> Column:
+        text = parsed[field.name]
+        return text if isinstance(field.dataType, StringType) else text.try_cast(field.dataType)
+
+    def is_misfit(parsed: Column, field: StructField) -> Column:
+        return parsed[field.name].isNotNull() & typed(parsed, field).isNull()
+
+    def reason(parsed: Column, _value: Column) -> Column:
+        misfits = [F.when(is_misfit(parsed, field), _not_a(parsed[field.name], field)) for field in schema.fields]
+        no_match = F.when(~parsed["matches"], F.lit("the value does not match the pattern"))
+        return F.coalesce(no_match, *misfits, _missing(parsed, schema))
 
     return Parser(
         parse=parse,
-        columns=lambda parsed: _fields(parsed["typed"], schema),
-        is_bad=lambda parsed, _value: ~parsed["matches"] | misfits(parsed) | _lacks(parsed["typed"], schema),
-        reason=lambda parsed, _value: (
-            F.when(~parsed["matches"], F.lit("the value does not match the pattern"))
-            .when(misfits(parsed), _misfit(parsed["typed"], parsed["text"], schema))
-            .otherwise(_missing(parsed["typed"], schema))
+        columns=lambda parsed: [typed(parsed, field).alias(field.name) for field in schema.fields],
+        is_bad=lambda parsed, _value: (
+            ~parsed["matches"] | _any([is_misfit(parsed, field) for field in given.values()]) | _lacks(parsed, schema)
         ),
+        reason=reason,
     )
 
 
@@ -162,22 +157,18 @@ def _fields(parsed: Column, schema: StructType) -> list[Column]:
     return [parsed[field.name].alias(field.name) for field in schema.fields]
 
 
-def _misfit(parsed: Column, text: Column, schema: StructType) -> Column:
+def _misfit(parsed: Column, text: Column, schema: StructType, otherwise: str) -> Column:
     """Which column it was: the first that has a text and no value of its type."""
-    return F.coalesce(
-        *[
-            F.when(
-                text[field.name].isNotNull() & parsed[field.name].isNull(),
-                F.concat(
-                    F.lit(f"column {field.name}: "),
-                    F.substring(text[field.name], 1, 60),
-                    F.lit(f" is not {field.dataType.simpleString()}"),
-                ),
-            )
-            for field in schema.fields
-        ],
-        F.lit("the value does not have the columns of the schema"),
-    )
+    misfits = [
+        F.when(text[field.name].isNotNull() & parsed[field.name].isNull(), _not_a(text[field.name], field))
+        for field in schema.fields
+    ]
+    return F.coalesce(*misfits, F.lit(otherwise))
+
+
+def _not_a(text: Column, field: StructField) -> Column:
+    start = F.lit(f"column {field.name}: ")
+    return F.concat(start, F.substring(text, 1, 60), F.lit(f" is not {field.dataType.simpleString()}"))
 
 
 def _missing(parsed: Column, schema: StructType) -> Column:
@@ -188,6 +179,10 @@ def _missing(parsed: Column, schema: StructType) -> Column:
         if not field.nullable
     ]
     return F.coalesce(*absent) if absent else F.lit(None).cast("string")
+
+
+def _is_blank(value: Column) -> Column:
+    return F.trim(value.cast("string")) == ""
 
 
 def _lacks(parsed: Column, schema: StructType) -> Column:

@@ -18,6 +18,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_zurau.checkpoint_lock import holder, local_path
+from pyspark_zurau.lag import lag_of
 
 FILE = "status.json"
 RUNNING, FINISHED, STOPPED, FAILED, LOST = "running", "finished", "stopped", "failed", "lost"
@@ -113,17 +114,5 @@ def _ran(progress: dict[str, Any]) -> bool:
 
 
 def _lag(progress: dict[str, Any], known: int | None) -> int | None:
-    lag = None
-    for source in progress["sources"]:
-        latest, end = source.get("latestOffset"), source.get("endOffset")
-        if isinstance(latest, dict) and isinstance(end, dict):
-            lag = (lag or 0) + _behind(latest, end)
-    return known if lag is None else lag
-
-
-def _behind(latest: dict[str, dict[str, int]], end: dict[str, dict[str, int]]) -> int:
-    return sum(
-        max(offset - end.get(topic, {}).get(partition, 0), 0)
-        for topic, partitions in latest.items()
-        for partition, offset in partitions.items()
-    )
+    lag = lag_of(progress)
+    return sum(lag.values()) if lag else known

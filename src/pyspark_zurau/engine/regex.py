@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import re
 
-_JAVA_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
-_PYTHON_GROUP = re.compile(r"\(\?P<")
+_GROUP = re.compile(r"\(\?P?<([A-Za-z]\w*)>")
 
 
 def group_names(pattern: str) -> dict[str, int]:
     """The groups' numbers by their names, in order. Raises `re.error`."""
-    found = re.compile(_JAVA_GROUP.sub("(?P<", pattern)).groupindex
+    found = re.compile(_GROUP.sub(r"(?P<\1>", pattern)).groupindex
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def in_java(pattern: str) -> str:
     """For the whole value, with groups by number: names with an underscore are no names in Java."""
-    return "^(?:" + _JAVA_GROUP.sub("(", _PYTHON_GROUP.sub("(?<", pattern)) + ")$"
+    return "^(?:" + _GROUP.sub("(", pattern) + ")$"

@@ -21,50 +21,61 @@ PARSED = "_zurau_parsed"
 
 
 def good_rows(spark: SparkSession, source: Source) -> DataFrame:
-    if source.format == "raw":
-        rows = _read(spark, source, tuple(COLUMNS))
-        rows = rows.where(F.col("value").isNotNull()) if source.null_values == "skip" else rows
-    else:
-        rows = _parse(spark, source, parser_for(source))
+    rows = pick_good(_read(spark, source, _needed_columns(source)), source)
     return rows.withWatermark(source.watermark.column, source.watermark.delay) if source.watermark else rows
 
 
 def dead_letters(spark: SparkSession, source: Source) -> DataFrame:
+    return pick_dead(_read(spark, source, ("key", "value", "topic", "partition", "offset", "headers")), source)
+
+
+def pick_good(records: DataFrame, source: Source) -> DataFrame:
+    """From records to rows with the columns of the format."""
+    if source.null_values == "skip":
+        records = records.where(F.col("value").isNotNull())
+    if source.format == "raw":
+        return records
+    parser = parser_for(source)
+    rows = _parse(records, parser)
+    dead = _is_dead(source, parser)
+    if source.dead_letter == FAIL:
+        rows = rows.where(F.when(dead, _raise(source, parser)).otherwise(F.lit(True)))
+    else:
+        rows = rows.where(~dead)
+    record = [F.col(name).alias(f"_{name}") for name in source.record]
+    return rows.select(*parser.columns(F.col(PARSED)), *record)
+
+
+def pick_dead(records: DataFrame, source: Source) -> DataFrame:
     """Rows for the topic sink: key and value as they were; headers tell where they are from and what is wrong."""
     parser = parser_for(source)
-    rows = _read(spark, source, ("key", "value", "topic", "partition", "offset", "headers"))
-    rows = rows.withColumn(PARSED, parser.parse(F.col("value")))
-    rows = rows.where(_is_dead(source, parser))
-    value, parsed = F.col("value"), F.col(PARSED)
-    reason = F.when(value.isNull(), F.lit(NO_VALUE)).otherwise(parser.reason(parsed, value))
+    rows = _parse(records, parser).where(_is_dead(source, parser))
     told = {
-        "zurau.reason": reason,
+        "zurau.reason": _reason(parser),
         "zurau.source": F.lit(source.name),
         "zurau.topic": F.col("topic"),
         "zurau.partition": F.col("partition"),
         "zurau.offset": F.col("offset"),
     }
-    headers = F.array(
-        *[
-            F.struct(F.lit(name).alias("key"), column.cast("string").cast("binary").alias("value"))
-            for name, column in told.items()
-        ]
-    )
+    headers = [
+        F.struct(F.lit(name).alias("key"), column.cast("string").cast("binary").alias("value"))
+        for name, column in told.items()
+    ]
     own = F.coalesce(F.col("headers"), F.array().cast(COLUMNS["headers"]))
-    return rows.select("key", "value", F.concat(own, headers).alias("headers"))
+    return rows.select("key", "value", F.concat(own, F.array(*headers)).alias("headers"))
 
 
-def _parse(spark: SparkSession, source: Source, parser: Parser) -> DataFrame:
-    fails = source.dead_letter == FAIL
-    wanted = {"value", *source.record, *(("topic", "partition", "offset") if fails else ())}
-    rows = _read(spark, source, tuple(name for name in COLUMNS if name in wanted))
-    rows = rows.withColumn(PARSED, parser.parse(F.col("value")))
-    if source.null_values == "skip":
-        rows = rows.where(F.col("value").isNotNull())
-    dead = _is_dead(source, parser)
-    rows = rows.where(F.when(dead, _raise(source, parser)).otherwise(F.lit(True))) if fails else rows.where(~dead)
-    record = [F.col(name).alias(f"_{name}") for name in source.record]
-    return rows.select(*parser.columns(F.col(PARSED)), *record)
+def _needed_columns(source: Source) -> tuple[str, ...]:
+    """What is not asked for is not even copied."""
+    if source.format == "raw":
+        return tuple(COLUMNS)
+    place = ("topic", "partition", "offset") if source.dead_letter == FAIL else ()
+    return tuple(name for name in COLUMNS if name in {"value", *source.record, *place})
+
+
+def _parse(records: DataFrame, parser: Parser) -> DataFrame:
+    """With one more column. Through a list of one, else Spark would parse anew wherever the column is used."""
+    return records.select("*", F.explode(F.array(parser.parse(F.col("value")))).alias(PARSED))
 
 
 def _is_dead(source: Source, parser: Parser) -> Column:
@@ -73,14 +84,17 @@ def _is_dead(source: Source, parser: Parser) -> Column:
     return F.when(value.isNull(), tombstone).otherwise(parser.is_bad(parsed, value))
 
 
-def _raise(source: Source, parser: Parser) -> Column:
+def _reason(parser: Parser) -> Column:
     value, parsed = F.col("value"), F.col(PARSED)
-    reason = F.when(value.isNull(), F.lit(NO_VALUE)).otherwise(parser.reason(parsed, value))
+    return F.when(value.isNull(), F.lit(NO_VALUE)).otherwise(parser.reason(parsed, value))
+
+
+def _raise(source: Source, parser: Parser) -> Column:
     text = F.concat(
         F.lit(f"source {source.name}: "),
         F.concat_ws(" ", F.col("topic"), F.lit("partition"), F.col("partition"), F.lit("offset"), F.col("offset")),
         F.lit(": "),
-        reason,
+        _reason(parser),
         F.lit("; name a topic in dead_letter to go on past such records"),
     )
     return F.raise_error(text).cast("boolean")

@@ -26,9 +26,11 @@ def _draw(title: str, columns: list[str], rows: list[list[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*row)
     width = None if sys.stdout.isatty() else 160
-    Console(file=sys.stdout, markup=False, highlight=False, width=width).print(table)
+    console = Console(file=sys.stdout, markup=False, highlight=False, width=width)
+    console.print(title, style="bold")
+    console.print(table)
     sys.stdout.flush()

@@ -8,7 +8,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pyspark_zurau.each_batch import write_each_batch
 from pyspark_zurau.engine.declaration import TopicTarget
-from pyspark_zurau.sink import TYPES
+from pyspark_zurau.sink import KEEP_TIMESTAMPS, TYPES
+from pyspark_zurau.values import Values
 from zurau.errors import SettingsError
 
 
@@ -27,7 +28,8 @@ def writer_options(target: TopicTarget) -> dict[str, str]:
 def shape(rows: DataFrame, target: TopicTarget) -> DataFrame:
     """The columns that the data source knows."""
     if target.format == "raw":
-        return rows.select(*[name for name in rows.columns if name in TYPES])
+        known = {*TYPES, "timestamp"} if KEEP_TIMESTAMPS in Values(target.options) else {*TYPES}
+        return rows.select(*[name for name in rows.columns if name in known])
     if target.key is not None and target.key not in rows.columns:
         raise SettingsError(f"there is no column {target.key!r} for the key; there is {', '.join(rows.columns)}")
     value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("value")

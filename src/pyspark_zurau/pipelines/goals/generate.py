@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -23,7 +23,7 @@ PLAYERS = ("Alvarez", "Brandt", "Costa", "Dubois", "Eriksen", "Ferrari", "GÃ¼neÅ
 CHANCES = {DUPLICATE: 0.03, LATE: 0.06, TOO_LATE: 0.02, BROKEN: 0.02}
 KICK_OFF, GOAL, CANCELLED, FULL_TIME = "kick-off", "goal", "cancelled", "full-time"
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
-TOPIC = "goals"
+TOPICS = {"goals": "goals"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,19 @@ class Event:
         return self.kind not in {DUPLICATE, TOO_LATE, BROKEN}
 
 
+def generate(
+    count: int,
+    seed: int,
+    *,
+    start_ms: int,
+    per_s: float,  # noqa: ARG001 - other generators can be hurried
+    topics: Mapping[str, str],
+) -> Iterator[tuple[str, Generated]]:
+    """Records with their kinds. Matches take as long as they take, however fast they are produced."""
+    for event in make_events(count, seed, start_ms=start_ms):
+        yield event.kind, render(event, topics)
+
+
 def make_events(count: int, seed: int, *, start_ms: int, final_after_h: int = 4) -> Iterator[Event]:
     """So many events in the order in which they arrive. A season is some 700 of them; then comes the next."""
     chance = random.Random(seed)  # noqa: S311 - nothing secret
@@ -68,7 +81,7 @@ def make_events(count: int, seed: int, *, start_ms: int, final_after_h: int = 4)
         waiting = []
 
 
-def render(event: Event, *, topic: str = TOPIC) -> Generated:
+def render(event: Event, topics: Mapping[str, str]) -> Generated:
     facts = {
         "id": event.id,
         "season": event.match.partition("-")[0],
@@ -84,7 +97,7 @@ def render(event: Event, *, topic: str = TOPIC) -> Generated:
     }
     text = json.dumps(facts, ensure_ascii=False)
     value = text if event.kind != BROKEN else text[: len(text) // 2]
-    return Generated(topic, event.match.encode(), value.encode(), event.arrived_ms)
+    return Generated(topics["goals"], event.match.encode(), value.encode(), event.arrived_ms)
 
 
 @dataclass

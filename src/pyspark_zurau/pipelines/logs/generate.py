@@ -12,7 +12,7 @@ import json
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -26,7 +26,8 @@ AGENTS = ("Mozilla/5.0 (X11; Linux x86_64)", 'curl/8.5 "quoted"', "-")
 CHANCES = {DUPLICATE: 0.02, LATE: 0.05, TOO_LATE: 0.01, BROKEN: 0.02}
 #: One service has a bad time in every fourth minute.
 SICK, SICK_EVERY_S = "checkout", 240
-WEB_TOPIC, SERVICE_TOPIC = "weblogs", "servicelogs"
+#: By the parameters of the pipeline that name them.
+TOPICS = {"web": "weblogs", "services": "servicelogs"}
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,22 @@ class Line:
         return self.kind not in {DUPLICATE, TOO_LATE, BROKEN}
 
 
+def generate(
+    count: int, seed: int, *, start_ms: int, per_s: float, topics: Mapping[str, str]
+) -> Iterator[tuple[str, Generated]]:
+    """Records with their kinds."""
+    for line in make_lines(count, seed, start_ms=start_ms, per_s=per_s):
+        yield line.kind, render(line, topics)
+
+
 def make_lines(
-    count: int, seed: int, *, start_ms: int, lines_per_s: float = 50.0, lateness_s: int = 30
+    count: int, seed: int, *, start_ms: int, per_s: float = 50.0, lateness_s: int = 30, closes: bool = False
 ) -> Iterator[Line]:
-    """So many lines; the last one comes an hour after the others and closes every window and session."""
+    """So many lines. The last one can come an hour after the others: it closes every window and session."""
     chance = random.Random(seed)  # noqa: S311 - nothing secret
     recent: list[Line] = []
-    for number in range(count - 1):
-        arrived_ms = start_ms + int(number * 1000 / lines_per_s)
+    for number in range(count - closes):
+        arrived_ms = start_ms + int(number * 1000 / per_s)
         kind = _choose_kind(chance)
         if kind == DUPLICATE and recent:
             yield replace(chance.choice(recent), kind=DUPLICATE, arrived_ms=arrived_ms)
@@ -69,14 +78,15 @@ def make_lines(
         if line.counts:
             recent = [*recent[-20:], line]
         yield line
-    last_ms = start_ms + int(count * 1000 / lines_per_s) + 3_600_000
-    yield Line("", last_ms, last_ms // 1000, "www", "10.0.0.1", "/closing", 200, count, 1)
+    if closes:
+        last_ms = start_ms + int(count * 1000 / per_s) + 3_600_000
+        yield Line("", last_ms, last_ms // 1000, "www", "10.0.0.1", "/closing", 200, count, 1)
 
 
-def render(line: Line, *, web_topic: str = WEB_TOPIC, service_topic: str = SERVICE_TOPIC) -> Generated:
+def render(line: Line, topics: Mapping[str, str]) -> Generated:
     if line.service in SITES:
-        return Generated(web_topic, line.service.encode(), _web_line(line).encode(), line.arrived_ms)
-    return Generated(service_topic, line.service.encode(), _service_line(line).encode(), line.arrived_ms)
+        return Generated(topics["web"], line.service.encode(), _web_line(line).encode(), line.arrived_ms)
+    return Generated(topics["services"], line.service.encode(), _service_line(line).encode(), line.arrived_ms)
 
 
 @dataclass
@@ -98,32 +108,38 @@ class Expected:
     windows: dict[tuple[str, int], Window] = field(default_factory=lambda: defaultdict(Window))
     #: Requests by window and client.
     talkers: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    #: Client, first and last second, and how many requests; without the one that is still open.
+    #: Client, first and last second, and how many requests; those that are over.
     sessions: set[tuple[str, int, int, int]] = field(default_factory=set)
+    #: What ended by this second is over.
+    watermark_s: int = 0
+    window_s: int = 0
 
     @property
     def parsed(self) -> int:
         return self.produced - self.kinds[BROKEN]
 
     def alerts(self, min_requests: int, min_error_rate: float) -> set[tuple[str, int]]:
-        """Service and window; the last window of all is not over yet."""
-        newest = max(start for _, start in self.windows)
+        """Service and window; of windows that are over."""
         return {
             key
             for key, window in self.windows.items()
             if window.requests >= min_requests and window.errors / window.requests >= min_error_rate
-            if key[1] != newest
+            if key[1] + self.window_s <= self.watermark_s
         }
 
 
-def expect(lines: Iterable[Line], *, window_s: int = 10, session_gap_s: int = 60) -> Expected:
-    expected = Expected()
+def expect(
+    lines: Iterable[Line], *, window_s: int = 10, session_gap_s: int = 60, watermark_delay_s: int = 60
+) -> Expected:
+    expected = Expected(window_s=window_s)
+    newest_s = 0
     visits: dict[str, list[int]] = defaultdict(list)
     for line in lines:
         expected.produced += 1
         expected.kinds[line.kind] += 1
         if not line.counts:
             continue
+        newest_s = max(newest_s, line.at_s)
         start = line.at_s - line.at_s % window_s
         window = expected.windows[line.service, start]
         window.requests += 1
@@ -132,10 +148,11 @@ def expect(lines: Iterable[Line], *, window_s: int = 10, session_gap_s: int = 60
         if line.client is not None:
             expected.talkers[start][line.client] += 1
             visits[line.client].append(line.at_s)
+    expected.watermark_s = newest_s - watermark_delay_s
     for client, seconds in visits.items():
-        expected.sessions |= {(client, *session) for session in _sessions(sorted(seconds), session_gap_s)}
-    newest = max(session[2] for session in expected.sessions)
-    expected.sessions = {session for session in expected.sessions if session[2] != newest}
+        for first, last, count in _sessions(sorted(seconds), session_gap_s):
+            if last + session_gap_s <= expected.watermark_s:
+                expected.sessions.add((client, first, last, count))
     return expected
 
 

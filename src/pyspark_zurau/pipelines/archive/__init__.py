@@ -1,0 +1,1 @@
+"""Any topics into a lake, as they are, and back."""

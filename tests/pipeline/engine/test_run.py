@@ -1,0 +1,154 @@
+"""Pipelines run from their topics to their sinks: restarts, dead letters, steps, failures."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+LAKE = """
+[sources.orders]
+topics = "<<orders>>"
+format = "json"
+schema = "id INT NOT NULL, shop STRING"
+record = ["offset"]
+dead_letter = "<<dead>>"
+
+[sinks.lake]
+from = "orders"
+kind = "parquet"
+path = "<<directory>>/lake"
+partition_by = "shop"
+"""
+
+
+def lake(directory) -> list[dict]:
+    return sorted(pq.read_table(directory / "lake").to_pylist(), key=lambda row: row["id"])
+
+
+def values(records) -> list[bytes]:
+    return [bytes(record.value) for _, record in records]
+
+
+def test_rows_and_dead_letters_arrive_once_each_over_several_runs(
+    declare, run, new_topic, send, produce, contents, tmp_path
+):
+    orders, dead = new_topic(2), new_topic()
+    pipeline = declare(LAKE, orders=orders, dead=dead)
+    for round_ in range(3):
+        send(orders, {"id": round_, "shop": "a"}, partition=round_ % 2)
+        produce(orders, b"broken %d" % round_)
+        status = run(pipeline)
+        assert status.state == "finished", status.reason
+    assert [(row["id"], row["shop"]) for row in lake(tmp_path)] == [(0, "a"), (1, "a"), (2, "a")]
+    assert values(contents(dead)) == [b"broken 0", b"broken 1", b"broken 2"]
+    assert {query.name: query.batch_id for query in status.queries} == {"orders dead letters": 2, "lake": 2}
+
+
+def test_a_lake_is_plain_files_in_plain_directories(declare, run, new_topic, send, tmp_path):
+    orders = new_topic()
+    send(orders, {"id": 1, "shop": "a b"}, {"id": 2})
+    run(declare(LAKE, orders=orders, dead=new_topic()))
+    folders = {file.parent.name for file in (tmp_path / "lake").rglob("*.parquet")}
+    assert folders == {"shop=a b", "shop=__HIVE_DEFAULT_PARTITION__"}
+    assert {path.name for path in (tmp_path / "lake").iterdir()} == folders | {".staging"}
+
+
+def test_steps_are_sql_over_sources_and_earlier_steps(declare, run, new_topic, send, contents):
+    orders, out = new_topic(), new_topic()
+    send(orders, {"id": 1, "shop": "a"}, {"id": 2, "shop": "b"}, {"id": 3, "shop": "a"})
+    body = """
+    [sources.orders]
+    topics = ["<<orders>>"]
+    format = "json"
+    schema = "id INT, shop STRING"
+    dead_letter = "fail"
+    [steps.large]
+    sql = "SELECT * FROM orders WHERE id > 1"
+    [steps.counts]
+    sql = "SELECT shop, count(*) AS n FROM large GROUP BY shop"
+    [sinks.out]
+    from = "counts"
+    kind = "topic"
+    topic = "<<out>>"
+    key = "shop"
+    mode = "update"
+    """
+    assert run(declare(body, orders=orders, out=out)).state == "finished"
+    found = {bytes(record.key): json.loads(record.value) for _, record in contents(out)}
+    assert found == {b"a": {"shop": "a", "n": 1}, b"b": {"shop": "b", "n": 1}}
+
+
+def test_a_step_may_be_a_function_of_the_users(declare, run, new_topic, produce, contents, tmp_path):
+    words, out = new_topic(), new_topic()
+    produce(words, b"one", b"two")
+    (tmp_path / "shout.py").write_text(
+        "from pyspark.sql.functions import udf\n\n"
+        "def louder(text):\n    return text.upper()\n\n"
+        "def shout(rows, mark):\n"
+        "    return rows.select(udf(louder)('value').alias('value')).selectExpr(f\"value || '{mark}' AS value\")\n"
+    )
+    body = """
+    [sources.words]
+    topics = "<<words>>"
+    format = "text"
+    dead_letter = "fail"
+    [steps.loud]
+    python = "shout.py:shout"
+    inputs = ["words"]
+    arguments = {mark = "!"}
+    [sinks.out]
+    from = "loud"
+    kind = "topic"
+    format = "raw"
+    topic = "<<out>>"
+    """
+    assert run(declare(body, words=words, out=out)).state == "finished"
+    assert values(contents(out)) == [b"ONE!", b"TWO!"]
+
+
+def test_a_raw_source_keeps_records_as_they_are(declare, run, new_topic, produce, contents):
+    here, there = new_topic(2), new_topic(2)
+    produce(here, b"a", None, key=b"k", partition=1, headers=[("h", b"x")])
+    body = """
+    [sources.records]
+    topics = "<<here>>"
+    format = "raw"
+    [steps.moved]
+    sql = "SELECT key, value, partition, headers FROM records"
+    [sinks.copy]
+    from = "moved"
+    kind = "topic"
+    format = "raw"
+    topic = "<<there>>"
+    """
+    assert run(declare(body, here=here, there=there)).state == "finished"
+    found = [(place.partition, record.key, record.value, [*record.headers]) for place, record in contents(there)]
+    assert found == [(1, b"k", b"a", [("h", b"x")]), (1, b"k", None, [("h", b"x")])]
+
+
+def test_a_failing_query_ends_the_pipeline_with_its_reason(declare, run, new_topic, send, tmp_path):
+    orders = new_topic()
+    send(orders, {"id": "one"})
+    failing = LAKE.replace('dead_letter = "<<dead>>"', 'dead_letter = "fail"')
+    status = run(declare(failing, orders=orders))
+    assert status.state == "failed"
+    assert status.reason == (
+        f"lake: source orders: {orders} partition 0 offset 0: column id: one is not int;"
+        " name a topic in dead_letter to go on past such records"
+    )
+
+
+def test_a_console_sink_draws_a_table_of_each_batch(declare, run, new_topic, send, capsys):
+    orders = new_topic()
+    send(orders, *({"id": number, "shop": "a"} for number in range(3)))
+    body = LAKE.partition("[sinks.lake]")[0] + '[sinks.screen]\nfrom = "orders"\nkind = "console"\nrows = 2\n'
+    run(declare(body, orders=orders, dead=new_topic()))
+    shown = capsys.readouterr().out
+    assert "screen: batch 0, the first 2 rows" in shown
+    assert [word in shown for word in ("id", "shop", "_offset")] == [True] * 3
