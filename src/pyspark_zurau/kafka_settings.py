@@ -1,22 +1,26 @@
 """The options that begin with `kafka.`: settings of Kafka's own clients, by their names.
 
-Those that mean something here are obeyed. Those that would break what Spark promises are refused, as are those that ask
-for what is not there yet: a connection that should be encrypted is never made in the clear. The rest tune Kafka's Java
-client, have no counterpart here, and are left alone, as Kafka itself does with settings it does not know.
+Those that mean something here are obeyed; security among them, as in `zurau.client.security`. Those that would break
+what Spark promises are refused. The rest tune Kafka's Java client and have no counterpart here: each is named once, in
+a warning, and does nothing.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from pyspark_zurau.values import Values
-from zurau.client.cluster import parse_addresses
+from zurau.client.cluster import Cluster, parse_addresses
 from zurau.client.courier import ACKS_ALL, ProducerSettings
 from zurau.client.fetcher import FetchSettings
 from zurau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
+from zurau.client.security import PLAIN_TEXT, Security, is_about_security, parse_security
 from zurau.errors import SettingsError
 from zurau.records.compression import Compression
 from zurau.settings import KIB, MIB
+
+logger = logging.getLogger(__name__)
 
 BOOTSTRAP = "kafka.bootstrap.servers"
 NOT_FOR_SOURCES = {
@@ -33,7 +37,19 @@ NOT_FOR_SINKS = {
     "kafka.partitioner.class": "a partition column says where a row goes",
     "kafka.transactional.id": "writing in transactions is not there yet; rows are written at least once",
 }
-_SECURITY = ("kafka.ssl.", "kafka.sasl.")
+_OBEYED = frozenset({"bootstrap.servers", "client.id", "request.timeout.ms"})
+OBEYED_BY_SOURCES = _OBEYED | {"group.id", "isolation.level", "fetch.max.bytes", "max.partition.fetch.bytes"}
+OBEYED_BY_SINKS = _OBEYED | {
+    "acks",
+    "allow.auto.create.topics",
+    "batch.size",
+    "buffer.memory",
+    "compression.type",
+    "delivery.timeout.ms",
+    "enable.idempotence",
+}
+_PREFIX = "kafka."
+_warned: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,11 @@ class Peer:
     bootstrap: str
     client_id: str
     timeout_s: float
+    security: Security = PLAIN_TEXT
+
+    def open(self) -> Cluster:
+        """A way to the cluster; nothing is dialled yet."""
+        return Cluster(self.bootstrap, client_id=self.client_id, timeout_s=self.timeout_s, security=self.security)
 
 
 def parse_peer(values: Values, *, client_id: str) -> Peer:
@@ -51,13 +72,14 @@ def parse_peer(values: Values, *, client_id: str) -> Peer:
         parse_addresses(bootstrap)
     except SettingsError:
         raise SettingsError(f"{BOOTSTRAP}: {bootstrap!r} is not host:port,host:port") from None
-    _refuse_security(values)
     timeout_ms = values.whole_or("kafka.request.timeout.ms", 30_000, at_least=1)
-    return Peer(bootstrap, values.text("kafka.client.id") or client_id, timeout_ms / 1000)
+    security = parse_security({name: values.text(_PREFIX + name) or "" for name in _kafka_names(values)})
+    return Peer(bootstrap, values.text("kafka.client.id") or client_id, timeout_ms / 1000, security)
 
 
 def parse_fetch_settings(values: Values) -> FetchSettings:
     refuse(values, NOT_FOR_SOURCES)
+    warn_of_ignored(values, OBEYED_BY_SOURCES)
     isolation = values.one_of(
         "kafka.isolation.level", ("read_uncommitted", "read_committed"), default="read_uncommitted"
     )
@@ -74,6 +96,7 @@ def parse_fetch_settings(values: Values) -> FetchSettings:
 
 def parse_producer_settings(values: Values) -> ProducerSettings:
     refuse(values, NOT_FOR_SINKS)
+    warn_of_ignored(values, OBEYED_BY_SINKS)
     acks = values.one_of("kafka.acks", ("all", "-1", "1", "0"), default="all")
     compression = values.one_of(
         "kafka.compression.type", tuple(codec.name.lower() for codec in Compression), default="none"
@@ -96,13 +119,12 @@ def refuse(values: Values, refused: dict[str, str]) -> None:
             raise SettingsError(f"the option {name} is not supported: {advice}")
 
 
-def _refuse_security(values: Values) -> None:
-    protocol = (values.text("kafka.security.protocol") or "PLAINTEXT").strip().upper()
-    asked = [name for name in values.names() if name.startswith(_SECURITY)]
-    if protocol != "PLAINTEXT":
-        asked.insert(0, f"kafka.security.protocol={protocol}")
-    if asked:
-        raise SettingsError(
-            f"{', '.join(asked)}: TLS and SASL are not there yet, and nothing is sent in the clear that should not be;"
-            " use a PLAINTEXT listener of the cluster, and leave these options out"
-        )
+def warn_of_ignored(values: Values, obeyed: frozenset[str]) -> None:
+    for name in _kafka_names(values):
+        if name not in obeyed and not is_about_security(name) and name not in _warned:
+            _warned.add(name)
+            logger.warning("the option kafka.%s has no counterpart in this source and does nothing", name)
+
+
+def _kafka_names(values: Values) -> list[str]:
+    return [name.removeprefix(_PREFIX) for name in values.names() if name.startswith(_PREFIX)]

@@ -44,7 +44,7 @@ def reach(peer: Peer) -> Cluster:
 
     A task in mid-query is more patient than somebody who has just typed an address: a broker may be restarting.
     """
-    cluster = Cluster(peer.bootstrap, client_id=peer.client_id, timeout_s=peer.timeout_s)
+    cluster = peer.open()
 
     def greet() -> Cluster:
         try:

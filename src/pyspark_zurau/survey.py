@@ -136,8 +136,7 @@ class Survey:
 
     def _open(self) -> Cluster:
         if self._cluster is None:
-            peer = self._options.peer
-            self._cluster = Cluster(peer.bootstrap, client_id=peer.client_id, timeout_s=peer.timeout_s)
+            self._cluster = self._options.peer.open()
         return self._cluster
 
 

@@ -61,10 +61,10 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 _PROPERTIES = """process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners={listeners},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners={listeners}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
 controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}
 log.dirs={data}
 num.partitions=1
@@ -114,27 +114,40 @@ def run_tool(
 
 
 class ApacheKafka:
-    """One broker that is its own controller, in `directory`; leaving the `with` block stops it."""
+    """One broker that is its own controller, in `directory`; leaving the `with` block stops it.
+
+    `protocols` are security protocols that it listens for beside PLAINTEXT, each on a port of its own.
+    """
 
     def __init__(
         self,
         directory: Path,
         *,
         settings: Mapping[str, str] = MappingProxyType({}),
+        protocols: Sequence[str] = (),
         jvm_options: Sequence[str] = (*QUICK_JVM, "-Xmx512m"),
     ) -> None:
         self._classpath = classpath()
         self._directory = directory
         self._settings = settings
+        self._protocols = ("PLAINTEXT", *protocols)
         self._jvm_options = jvm_options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = 0
+        self._ports: dict[str, int] = {}
         self.data = directory / "data"
         self.log = directory / "broker.out"
 
     @property
+    def port(self) -> int:
+        return self._ports["PLAINTEXT"]
+
+    @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return self.listener("PLAINTEXT")
+
+    def listener(self, protocol: str) -> str:
+        """The address for one of the security protocols that were asked for."""
+        return f"127.0.0.1:{self._ports[protocol]}"
 
     @property
     def pid(self) -> int:
@@ -170,8 +183,10 @@ class ApacheKafka:
 
     def _write_properties(self) -> Path:
         self._directory.mkdir(parents=True, exist_ok=True)
-        self.port, controller_port = _free_ports(2)
-        text = _PROPERTIES.format(port=self.port, controller_port=controller_port, data=self.data)
+        controller_port, *ports = _free_ports(1 + len(self._protocols))
+        self._ports = dict(zip(self._protocols, ports, strict=True))
+        listeners = ",".join(f"{protocol}://{self.listener(protocol)}" for protocol in self._protocols)
+        text = _PROPERTIES.format(listeners=listeners, controller_port=controller_port, data=self.data)
         text += "".join(f"{name}={value}\n" for name, value in self._settings.items())
         path = self._directory / "server.properties"
         path.write_text(text)

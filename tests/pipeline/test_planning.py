@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import socket
+
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
@@ -12,6 +15,7 @@ from pyspark_zurau.errors import DataLost
 from pyspark_zurau.options import parse_batch_options
 from pyspark_zurau.reader import BatchReader
 from pyspark_zurau.values import Values
+from zurau.client.errors import BrokerUnreachable, TimedOut
 from zurau.errors import SettingsError
 
 
@@ -118,3 +122,25 @@ def test_a_topic_that_is_deleted_after_planning_is_not_waited_for(broker, new_to
             list(reader.read(task))
     else:
         assert list(reader.read(task)) == []
+
+
+def test_the_driver_asks_as_often_as_it_is_told_to(caplog):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closed = f"127.0.0.1:{listener.getsockname()[1]}"
+    needed = {"kafka.bootstrap.servers": closed, "subscribe": "t", "kafka.request.timeout.ms": "20"}
+    values = Values(needed | {"fetchOffset.numRetries": "4", "fetchOffset.retryIntervalMs": "1"})
+    reader = BatchReader(parse_batch_options(values), topic_schema(with_headers=False))
+    with pytest.raises(BrokerUnreachable):
+        reader.partitions()
+    assert [record.args[0] for record in caplog.records] == [1, 2, 3]
+
+
+def test_a_task_waits_for_records_as_long_as_it_is_told_to(broker, new_topic, produce):
+    topic = new_topic()
+    produce(topic, b"x")
+    needed = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic, "kafkaConsumer.pollTimeoutMs": "50"}
+    reader = BatchReader(parse_batch_options(Values(needed)), topic_schema(with_headers=False))
+    (task,) = reader.partitions()
+    beyond_the_end = dataclasses.replace(task, range=task.range._replace(end=5))
+    with pytest.raises(TimedOut, match=r"at or after offset 1 came within 0\.05 s"):
+        list(reader.read(beyond_the_end))

@@ -107,6 +107,14 @@ def test_partitions_that_are_added_are_read_from_their_beginning(open_stream, ne
     assert ranges(reader, start, end) == [(1, 0, 1)]
 
 
+def test_new_partitions_are_not_looked_for_while_what_is_known_is_still_trusted(open_stream, new_topic, admin):
+    topic = new_topic()
+    reader = open_stream(subscribe=topic, **{"partition.metadata.cache.ttl.ms": "3600000"})
+    start = reader.initialOffset()
+    admin.add_partitions(topic, 2)
+    assert latest(reader, start) == start
+
+
 def test_topics_that_come_to_match_the_pattern_are_read_too(open_stream, new_topic, produce, unique):
     word = unique("family")
     reader = open_stream(subscribePattern=f"{word}.*")

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
+
+from disk_mutations import DISK_MUTATIONS
+from planted import find, in_sync, quorum
 
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
 from zurau.replica.epochs import Epochs
 from zurau.replica.events import Received
 from zurau.replica.follower import Follower
-from zurau.replica.identity import ReplicaId
+from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.in_sync import InSyncLeader
 from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.leader import Leader
@@ -39,42 +39,7 @@ from zurau.replica.state import ReplicaState
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
-from zurau.simulation.cluster.search import Outcome, run_seed
 from zurau.simulation.cluster.storage import ReplicaDisk
-from zurau.simulation.cluster.swarm import Mode
-
-
-@dataclass(frozen=True)
-class Mutation:
-    name: str
-    mode: Mode
-    #: Seeds within which it has to be found: a few times as many as it took.
-    seeds: int
-    patches: tuple[tuple[Any, str, Any], ...]
-    #: Where looking for it need not take long: a seed a little before the first that finds it.
-    near: int = 0
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        undo = [patch.object(target, attribute, new) for target, attribute, new in self.patches]
-        for each in undo:
-            each.start()
-        try:
-            yield
-        finally:
-            for each in undo:
-                each.stop()
-
-
-def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, Outcome] | None:
-    """How many seeds it took, and what came of the last."""
-    with mutation.planted():
-        for count in range(1, mutation.seeds + 1):
-            outcome = run_seed(mutation.mode, first_seed + count - 1)
-            if outcome.violation is not None:
-                return count, outcome
-    return None
-
 
 # Divergence
 
@@ -192,23 +157,25 @@ def forget_what_was_asked(self: InSyncLeader) -> Any:
     return _time_passed(self)
 
 
-def register_as_clean(self: Controller, replica: ReplicaId, life: int, *, was_clean: bool) -> None:
-    _register(self, replica, life, was_clean=True)
+def register_as_clean(self: Controller, broker: int, life: int, *, was_clean: bool) -> None:
+    _register(self, broker, life, was_clean=True)
 
 
-def accept_any_state(self: Controller, proposal: InSyncProposal) -> None:
-    _propose(self, dataclasses.replace(proposal, partition_epoch=self.partition.partition_epoch))
+def accept_any_state(self: Controller, partition: PartitionId, proposal: InSyncProposal) -> None:
+    known = self._image.partitions.get(partition)
+    if known is not None:
+        _propose(self, partition, dataclasses.replace(proposal, partition_epoch=known.partition_epoch))
 
 
-def any_start_of_the_broker(self: Controller, replica: ReplicaId, broker_epoch: int) -> bool:
-    return self.is_alive(replica)
+def any_start_of_the_broker(self: Controller, partition: PartitionId, replica: ReplicaId, broker_epoch: int) -> bool:
+    return self.is_alive(partition, replica)
 
 
 def elect_anybody(self: Controller) -> None:
-    if self.partition.leader is None:
-        able = [each.replica for each in self._registrations.values() if not each.is_fenced]
-        if able:
-            self._change(leader=able[0], in_sync=(able[0],))
+    for partition, known in list(self._image.partitions.items()):
+        alive = [has[partition] for has in self._has.values() if partition in has]
+        if known.leader is None and alive:
+            self._change(partition, leader=alive[0], in_sync=(alive[0],))
 
 
 def commit_by_too_few(self: InSyncLeader) -> None:
@@ -223,9 +190,9 @@ def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
     return _in_sync_handle(self, event)
 
 
-def keep_the_last_one(self: Controller, replica: ReplicaId) -> None:
-    self.eligible = []
-    _forget(self, replica)
+def keep_the_last_one(self: Controller, partition: PartitionId, replica: ReplicaId) -> None:
+    self._image.eligible[partition] = ()
+    _forget(self, partition, replica)
 
 
 # The world
@@ -251,14 +218,6 @@ _in_sync_handle = InSyncReplica._handle
 
 def _always(*_: Any, **__: Any) -> bool:
     return True
-
-
-def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
-    return Mutation(name, "quorum", seeds, patches, near)
-
-
-def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
-    return Mutation(name, "isr", seeds, patches, near)
 
 
 MUTATIONS = (
@@ -314,7 +273,7 @@ MUTATIONS = (
         near=260,
     ),
     in_sync("the last one in sync leads although it lost data", 60, (Controller, "_forget", keep_the_last_one)),
-    in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect_if_needed", elect_anybody)),
+    in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect", elect_anybody)),
     in_sync("too few replicas commit", 30, (InSyncLeader, "_count", commit_by_too_few)),
     in_sync("an answer of another epoch is taken", 30, (InSyncReplica, "_handle", believe_any_epoch)),
     in_sync("logs are compared by offset only, in sync", 60, (LogView, "where_diverging", diverging_by_offset)),
@@ -322,6 +281,7 @@ MUTATIONS = (
         "a replica is in sync without the leader's mark", 150, (Progress, "stored_in", count_older_epochs), near=35
     ),
     in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
+    *DISK_MUTATIONS,
 )
 
 

@@ -13,7 +13,7 @@ import pytest
 from mutations import MUTATIONS
 
 from zurau.cli.main import main
-from zurau.simulation.cluster.search import CLUSTERS, report, run_seed
+from zurau.simulation.cluster.search import MODES, report, run_seed
 from zurau.simulation.cluster.transcript import Transcript
 
 #: Enough to notice, few enough for every change; `zurau simulate` runs as many as there is time for.
@@ -25,7 +25,7 @@ PRINT_SUM = (
 )
 
 
-@pytest.mark.parametrize("mode", CLUSTERS)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("first_seed", SEEDS)
 def test_no_invariant_breaks_and_the_cluster_becomes_whole(mode, first_seed):
     for seed in range(first_seed, first_seed + (1 if len(SEEDS) == 1 else 4)):
@@ -33,7 +33,7 @@ def test_no_invariant_breaks_and_the_cluster_becomes_whole(mode, first_seed):
         assert outcome.violation is None, f"zurau simulate --mode {mode} --first-seed {seed} --seeds 1 --transcript -"
 
 
-@pytest.mark.parametrize("mode", CLUSTERS)
+@pytest.mark.parametrize("mode", MODES)
 def test_a_seed_gives_one_history_whatever_the_hash_seed_is(mode):
     def history(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
@@ -43,7 +43,7 @@ def test_a_seed_gives_one_history_whatever_the_hash_seed_is(mode):
     assert history("1") == history("2") != ""
 
 
-@pytest.mark.parametrize("mode", CLUSTERS)
+@pytest.mark.parametrize("mode", MODES)
 def test_writing_down_what_happens_does_not_change_it(mode):
     silent, told = run_seed(mode, 5), run_seed(mode, 5, transcript=Transcript())
     assert silent == told

@@ -16,6 +16,7 @@ from random import Random
 
 import pytest
 
+from zurau.errors import Refused
 from zurau.ids import BrokerId
 from zurau.replica.effects import (
     Announce,
@@ -48,12 +49,15 @@ from zurau.replica.events import (
 )
 from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import EndEpoch, Message, Vote, VoteAnswer
+from zurau.replica.messages import EndEpoch, Message, SnapshotPoint, Vote, VoteAnswer
 from zurau.replica.partition_state import PartitionState
+from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
 from zurau.replica.settings import ReplicaSettings
-from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.snapshots import Snapshot, header
+from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
 from zurau.simulation.cluster.transcript import effect_in_words, in_words
 
 FOLDER = Path(__file__).parent / "replica"
@@ -88,6 +92,11 @@ class Stage:
         self.cut: set[frozenset[int]] = set()
         self.partition: PartitionState | None = None
         self.first: tuple[ReplicaId, ...] = ()
+        #: Disks as they were when somebody copied them.
+        self.copies: dict[ReplicaId, ReplicaDisk] = {}
+        #: What leaders hand out of what retention has removed, until it arrives.
+        self.snapshots: dict[ReplicaId, tuple[SnapshotPoint, Snapshot]] = {}
+        self.snapshots_wait = False
 
     # Telling
 
@@ -107,6 +116,10 @@ class Stage:
 
     def start(self, name: str) -> Iterator[str]:
         replica, disk = named(name), self.disks[named(name)]
+        if not keeps_its_name(disk.recover()):
+            replica = ReplicaId(replica.broker, chr(ord(replica.directory) + 1))
+            disk = self.disks[replica] = disk.salvage(replica.directory)
+            yield f"{name} has lost something that was flushed, and becomes {replica}"
         self.clocks.setdefault(replica, 0)
         if self.partition is not None:
             self.replicas[replica] = InSyncReplica(
@@ -143,6 +156,42 @@ class Stage:
             self.crash(name)
         self.disks[named(new_name)] = ReplicaDisk(named(new_name).directory, self.first)
         yield from self.start(new_name)
+
+    def copy_disk(self, name: str) -> None:
+        self.copies[named(name)] = self.disks[named(name)].copy(named(name).directory)
+
+    def put_back(self, name: str, new_name: str) -> Iterator[str]:
+        """An old copy, under a new name or, by somebody who does not know better, under the old one."""
+        self.crash(name)
+        new, copy = named(new_name), self.copies[named(name)]
+        self.disks[new] = copy if new == named(name) else copy.salvage(new.directory)
+        yield from self.start(new_name)
+
+    def flip_bit(self, offset: str, name: str) -> None:
+        disk = self.disks[named(name)]
+        place = next(index for index, item in enumerate(disk.seen.items) if disk.seen.ends[index] == int(offset) + 1)
+        disk.seen.damaged.add(place)
+        disk.safe.damaged.add(place)
+
+    def delay_snapshots(self) -> None:
+        self.snapshots_wait = True
+
+    def get_snapshot(self, name: str) -> Iterator[str]:
+        yield from self.happen(named(name), SnapshotStored(self.snapshots[named(name)][0]))
+
+    def send_again(self, value: str, name: str) -> Iterator[str]:
+        """A producer has not heard of it, and repeats it."""
+        disk = self.disks[named(name)]
+        producers = Memory(disk, Folders(), disk.high_watermark).producers
+        try:
+            known = producers.find_repeated(header(value.encode()))
+        except Refused as refused:
+            yield f"{name} refuses: {refused}"
+            return
+        if known is not None:
+            yield f"{name} has it at {known.base_offset}, and does not write it again"
+        else:
+            yield from self.write(name, value)
 
     def pass_time(self, duration: str, name: str) -> Iterator[str]:
         self.clocks[named(name)] += int(duration)
@@ -215,8 +264,12 @@ class Stage:
     # Doing
 
     def happen(self, replica: ReplicaId, event: Event) -> Iterator[str]:
-        for effect in self.replicas[replica].step(event, self.clocks[replica]):
-            yield from self.carry_out(replica, effect)
+        try:
+            for effect in self.replicas[replica].step(event, self.clocks[replica]):
+                yield from self.carry_out(replica, effect)
+        except (AssertionError, DamagedBatch) as failed:
+            self.crash(str(replica))
+            yield f"{replica} stops: {failed}"
 
     def carry_out(self, replica: ReplicaId, effect: Effect) -> Iterator[str]:
         disk = self.disks[replica]
@@ -239,10 +292,12 @@ class Stage:
             case Release(high_watermark):
                 disk.high_watermark = high_watermark
             case RestartLog(point):
-                disk.restart(point, 0)
-            case FetchSnapshot(_, point):
+                disk.restart(point, 0, self.snapshots[replica][1])
+            case FetchSnapshot(leader, point):
+                self.snapshots[replica] = (point, self.disks[leader].snapshot)
                 yield f"{replica} fetches a snapshot of what is before {point.mark.start_offset}"
-                yield from self.happen(replica, SnapshotStored(point))
+                if not self.snapshots_wait:
+                    yield from self.happen(replica, SnapshotStored(point))
         words = worth_telling(effect)
         if words is not None:
             yield f"{replica} {words}"
@@ -261,6 +316,12 @@ class Stage:
         (r"(\w+) loses power", lose_power),
         (r"(\w+) starts", start),
         (r"(\w+) comes back as (\w+) with an empty disk", lose_disk),
+        (r"somebody copies the disk of (\w+)", copy_disk),
+        (r"(\w+) comes back as (\w+) with that copy", put_back),
+        (r"a bit flips in record (\d+) of (\w+)", flip_bit),
+        (r"snapshots take a while", delay_snapshots),
+        (r"(\w+) gets its snapshot", get_snapshot),
+        (r"([\d.]+) is sent to (\w+) again", send_again),
         (r"(\w+) is asked to (add|remove) (\w+)", add_voter),
         (r"(\w+) is asked to let (\w+) lead", transfer),
         (r"(\w+) is asked to shut down", shut_down),

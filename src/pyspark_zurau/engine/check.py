@@ -97,7 +97,7 @@ def in_words(error: Exception) -> str:
     text = str(error)
     if isinstance(error, PySparkException):
         text = re.split(r"\n\s*'?\w+ ?[\[(+]|;\n'|\n\n?== |\nJVM stacktrace", text)[0]
-        text = re.sub(r"^\[[\w.]+\]\s*", "", text)
+        text = re.sub(r"^\s*\[[\w.]+\]\s*", "", text)
         text = re.sub(r"\s*SQLSTATE: \w+", "", text)
     return " ".join(text.split()).rstrip(";")
 

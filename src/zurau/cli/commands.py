@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from zurau import __version__
 from zurau.cli import cluster, consume, group, log, produce, simulate, topic
 from zurau.cli.endings import closed_pipe_is_no_error
 from zurau.cli.optional import run_optional
-from zurau.cli.options import SETTINGS
+from zurau.cli.options import SETTINGS, use_client_config
 
 
 class Commands(TyperGroup):
@@ -35,7 +36,7 @@ app = typer.Typer(
       zurau pipeline run logs
 
     All commands but `serve`, `log` and `simulate` work with Apache Kafka too. Say which cluster with --bootstrap
-    HOST:PORT or ZURAU_BOOTSTRAP.
+    HOST:PORT or ZURAU_BOOTSTRAP, and how to log in with --client-config FILE before the command.
     """,
     no_args_is_help=True,
     **SETTINGS,
@@ -50,11 +51,20 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    client_config: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="ZURAU_CLIENT_CONFIG",
+            metavar="FILE",
+            help="Settings of Kafka's own clients (client.properties): TLS, SASL, bootstrap.servers.",
+        ),
+    ] = None,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options that stand before any command."""
+    use_client_config(client_config)
 
 
 @app.command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,14 +43,29 @@ TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the top
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_TIMEOUT_S = 30.0
 
+#: From the file that --client-config names, before any command runs.
+_properties: dict[str, str] = {}
+
+
+def use_client_config(path: Path | None) -> None:
+    _properties.clear()
+    if path is not None:
+        from zurau.client.properties import read_properties
+
+        _properties.update(read_properties(path))
+
 
 def open_cluster(bootstrap: str, timeout_s: float) -> Cluster:
     """Nothing is dialled yet: that happens with the first question."""
     from zurau.client.cluster import Cluster
+    from zurau.client.security import parse_security
     from zurau.errors import SettingsError
 
+    if bootstrap == DEFAULT_BOOTSTRAP:
+        bootstrap = _properties.get("bootstrap.servers", bootstrap)
+    security = parse_security(_properties)
     try:
-        return Cluster(bootstrap, client_id="zurau-cli", timeout_s=timeout_s)
+        return Cluster(bootstrap, client_id="zurau-cli", timeout_s=timeout_s, security=security)
     except SettingsError as error:
         raise typer.BadParameter(str(error), param_hint="--bootstrap") from error
 

@@ -14,7 +14,8 @@ from zurau.cli.progress import progress
 if TYPE_CHECKING:
     from zurau.simulation.cluster.search import Outcome
 
-_SHOWN_LINES = 80
+_SHOWN_TURNS = 30
+_SHOWN_LINES = 40
 
 
 class SimulationMode(StrEnum):
@@ -85,10 +86,13 @@ def _show(mode: SimulationMode, failed: Outcome) -> None:
     assert failed.violation is not None
     typer.echo(f"\nseed {failed.seed} breaks {failed.violation}\nlooking for the faults that it needs ...")
     found = report(mode.value, failed.seed, failed.violation.invariant)
-    typer.echo(f"\n{found.violation}\n\nfaults:")
-    for fault in found.faults:
-        typer.echo(f"  {fault}")
-    typer.echo(f"\nthe last of {len(found.transcript)} lines:")
+    typer.echo(f"\nbroken    {found.violation}\nthe rule  {found.meaning}\nthe world {found.world}")
+    typer.echo(f"\nfaults: {len(found.faults)} of {found.drawn_count} are needed")
+    for number, fault in zip(found.fault_numbers, found.faults, strict=True):
+        typer.echo(f"  {number:3}  at {fault.at_ms} ms  {fault}")
+    typer.echo("\nin short (2b is broker 2 with its second disk; 21@3 is a log up to offset 21, last led by epoch 3):")
+    typer.echo("\n".join(found.turns[-_SHOWN_TURNS:]))
+    typer.echo(f"\nthe last {_SHOWN_LINES} of {len(found.transcript)} lines:")
     typer.echo("\n".join(found.transcript[-_SHOWN_LINES:]))
     typer.echo(f"\nsee it again: {found.command}")
 

@@ -12,9 +12,18 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from zurau.client.connection import Address, Connection
-from zurau.client.errors import BrokerUnreachable, ClientError, ConnectionLost, NoLeader, UnknownTopic, check
+from zurau.client.errors import (
+    BrokerUnreachable,
+    ClientError,
+    ConnectionLost,
+    NoLeader,
+    NotTrusted,
+    UnknownTopic,
+    check,
+)
 from zurau.client.metadata import NO_LEADER, Metadata, TopicInfo
 from zurau.client.retry import Backoff, Deadline, retry
+from zurau.client.security import PLAIN_TEXT, Security
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId, TopicPartition
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -34,10 +43,16 @@ class Cluster:
     """Open it in a `with` block; leaving closes its connections. Nothing is dialled before the first question."""
 
     def __init__(
-        self, bootstrap: str = DEFAULT_BOOTSTRAP, *, client_id: str = "zurau", timeout_s: float = 30.0
+        self,
+        bootstrap: str = DEFAULT_BOOTSTRAP,
+        *,
+        client_id: str = "zurau",
+        timeout_s: float = 30.0,
+        security: Security = PLAIN_TEXT,
     ) -> None:
         self._bootstrap = parse_addresses(bootstrap)
         self._client_id = client_id
+        self._security = security
         self.timeout_s = timeout_s
         self.metadata = Metadata()
         self._connections: dict[BrokerId, Connection] = {}
@@ -56,7 +71,12 @@ class Cluster:
         """Another way to the same cluster with connections of its own, for another thread or with another patience."""
         known = [broker.address for broker in self.metadata.brokers.values()]
         bootstrap = ",".join(str(address) for address in dict.fromkeys([*self._bootstrap, *known]))
-        return Cluster(bootstrap, client_id=self._client_id, timeout_s=timeout_s or self.timeout_s)
+        return Cluster(
+            bootstrap,
+            client_id=self._client_id,
+            timeout_s=timeout_s or self.timeout_s,
+            security=self._security,
+        )
 
     def refresh(self, topics: Iterable[str] | None = None, *, may_create: bool = False) -> None:
         """Ask for metadata, of all topics or of some."""
@@ -183,6 +203,8 @@ class Cluster:
         for address in dict.fromkeys(addresses):
             try:
                 return self._connect(address)
+            except NotTrusted:
+                raise
             except ClientError as error:
                 reason = str(error.__cause__.strerror) if isinstance(error.__cause__, OSError) else str(error)
                 refused = refused or isinstance(error.__cause__, ConnectionRefusedError)
@@ -192,7 +214,7 @@ class Cluster:
         raise ConnectionLost(str(unreachable)) if self.metadata.brokers else unreachable
 
     def _connect(self, address: Address) -> Connection:
-        return Connection(address, client_id=self._client_id, timeout_s=self.timeout_s)
+        return Connection(address, client_id=self._client_id, timeout_s=self.timeout_s, security=self._security)
 
     def __enter__(self) -> Self:
         return self

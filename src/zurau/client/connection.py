@@ -3,6 +3,7 @@
 `send` and `receive` are apart so that several requests can be on their way at once; `request` is the two together.
 The versions that the broker speaks are asked for when the connection opens, and each request goes out in the highest
 version that both sides know. A connection that failed in the middle of an answer is of no more use and is closed.
+TLS, if it is asked for, is put on before the first byte, and proof of who we are is given before the first question.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ from __future__ import annotations
 import select
 import socket
 from collections import deque
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zurau import __version__
 from zurau.client.errors import BrokerTooOld, ConnectionLost, TimedOut, check
-from zurau.errors import ProtocolViolation
+from zurau.client.security import PLAIN_TEXT, Security, Tls
+from zurau.errors import ProtocolViolation, ZurauError
 from zurau.settings import INT32_MAX
-from zurau.wire.kafka.apis import APIS
+from zurau.wire.kafka.apis import ASKED
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.frames import RequestHeader, decode_response, encode_request
 from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
 from zurau.wire.kafka.schema import Message
+
+if TYPE_CHECKING:
+    import ssl
 
 #: A broker that announces a longer answer than this is not a Kafka broker.
 ANSWER_BYTES_MAX = 1 << 30
@@ -46,7 +51,7 @@ class Address(NamedTuple):
 class Connection:
     """Use from one thread. Every wait ends after `timeout_s`, unless the caller names another time."""
 
-    def __init__(self, address: Address, *, client_id: str, timeout_s: float) -> None:
+    def __init__(self, address: Address, *, client_id: str, timeout_s: float, security: Security = PLAIN_TEXT) -> None:
         self.address = address
         self._client_id = client_id
         self._timeout_s = timeout_s
@@ -58,7 +63,12 @@ class Connection:
         except OSError as error:
             raise ConnectionLost(f"cannot connect to {address}: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._negotiate()
+        self._tls: ssl.SSLSocket | None = None
+        try:
+            self._greet(security)
+        except ZurauError:
+            self.close()
+            raise
 
     @property
     def is_open(self) -> bool:
@@ -93,7 +103,7 @@ class Connection:
 
     def version_of(self, api_key: int) -> int:
         """The highest version of a request that both sides know."""
-        api = APIS[api_key]
+        api = ASKED[api_key]
         first = max(api.first, NEEDED_FROM.get(api_key, 0))
         offered = self._offered.get(api_key)
         if offered is None:
@@ -106,6 +116,11 @@ class Connection:
             )
         return version
 
+    @property
+    def has_buffered(self) -> bool:
+        """Whether something of an answer was taken from the socket already, and waits in the TLS layer."""
+        return self._tls is not None and self._tls.pending() > 0
+
     def wait_readable(self, timeout_s: float) -> bool:
         return bool(readable([self], timeout_s))
 
@@ -116,8 +131,32 @@ class Connection:
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
-            self._socket = None
+            self._socket = self._tls = None
         self._awaited.clear()
+
+    def _greet(self, security: Security) -> None:
+        if security.tls is None:
+            self._negotiate()
+        else:
+            self._negotiate_in_tls(security.tls)
+        if security.login is not None:
+            from zurau.client.sasl import log_in
+
+            log_in(self.request, security.login, self.address)
+
+    def _negotiate_in_tls(self, tls: Tls) -> None:
+        import ssl
+
+        from zurau.client.tls import no_agreement, secure
+
+        self._socket = self._tls = secure(self._live_socket(), tls, self.address)
+        try:
+            self._negotiate()
+        except ConnectionLost as error:
+            # In TLS 1.3 a broker that does not like our certificate says so only when we ask it something.
+            if isinstance(error.__cause__, ssl.SSLError):
+                raise no_agreement(error.__cause__, self.address) from error
+            raise
 
     def _negotiate(self) -> None:
         message = ApiVersionsRequest(client_software_name="zurau", client_software_version=__version__)
@@ -183,6 +222,9 @@ class Connection:
 
 def readable(connections: list[Connection], timeout_s: float) -> list[Connection]:
     """Those of the connections with an answer to read, waiting up to `timeout_s` for the first."""
+    buffered = [connection for connection in connections if connection.is_open and connection.has_buffered]
+    if buffered:
+        return buffered
     poller = select.poll()
     by_descriptor = {connection.fileno(): connection for connection in connections if connection.is_open}
     for descriptor in by_descriptor:

@@ -37,6 +37,10 @@ class TimedOut(ClientError):
     retriable = True
 
 
+class NotTrusted(ClientError):
+    """A broker was reached, and it does not trust this client, or this client does not trust it."""
+
+
 class BrokerTooOld(ClientError):
     """There is no version of a request that both sides know."""
 

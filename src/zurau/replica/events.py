@@ -52,7 +52,7 @@ class TransferAsked:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownAsked:
-    """This broker is about to stop."""
+    """This broker is about to stop, or has no room for records any more."""
 
 
 @dataclass(frozen=True, slots=True)

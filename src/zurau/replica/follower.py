@@ -69,7 +69,11 @@ class Follower:
 
     def snapshot_stored(self, point: SnapshotPoint) -> Cause | None:
         state = self._state
-        if point.mark.start_offset > state.high_watermark:
+        position, mark = state.log.position, point.mark
+        # It may come late, from a leader that was: what another one sent since may be promised, and must stay. What a
+        # snapshot holds is committed, so a log that is shorter, or was written by older epochs there, has nothing that
+        # is committed and not in the snapshot.
+        if position.offset < mark.start_offset or position.epoch < mark.epoch:
             state.effects.append(RestartLog(point))
             state.log.restart(point.mark)
             state.membership.restart(point.voters)

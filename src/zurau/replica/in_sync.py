@@ -91,6 +91,7 @@ class InSyncLeader(Serving):
         self.answer_overdue()
         if state.now_ms >= self._ask_again_ms:
             self._ask_again_ms = state.now_ms + state.settings.retry_ms
+            self.forget_silent(self.maximal)
             if self._proposal is not None:
                 state.effects.append(AskController(self._proposal))
             else:

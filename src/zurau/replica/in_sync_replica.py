@@ -6,7 +6,7 @@ epoch from a message here: one that is of another epoch is refused, and its send
 
 from __future__ import annotations
 
-from zurau.ids import Epoch, Offset
+from zurau.ids import Offset
 from zurau.ports import Randomness
 from zurau.replica.effects import Announce, Effect, Refuse
 from zurau.replica.events import (
@@ -21,6 +21,7 @@ from zurau.replica.events import (
     SnapshotStored,
     TimePassed,
 )
+from zurau.replica.facts import ReplicaFacts
 from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync import Assignment, InSyncFollower, InSyncLeader
 from zurau.replica.log_view import LogView
@@ -35,7 +36,7 @@ _UNASSIGNED = PartitionState(leader=None, leader_epoch=-1, in_sync=(), partition
 _FETCH_ID_BOUND = 1 << 48
 
 
-class InSyncReplica:
+class InSyncReplica(ReplicaFacts):
     def __init__(
         self,
         replica_id: ReplicaId,
@@ -45,44 +46,27 @@ class InSyncReplica:
         settings: ReplicaSettings,
         randomness: Randomness,
     ) -> None:
-        self._state = ReplicaState(
-            replica_id, (), log, Membership(()), settings, randomness, epoch=-1,
-            high_watermark=high_watermark, last_fetch_id=randomness.below(_FETCH_ID_BOUND),
-        )  # fmt: skip
+        super().__init__(
+            ReplicaState(
+                replica_id,
+                (),
+                log,
+                Membership(()),
+                settings,
+                randomness,
+                epoch=-1,
+                high_watermark=high_watermark,
+                last_fetch_id=randomness.below(_FETCH_ID_BOUND),
+            )
+        )
         self._assignment = Assignment(_UNASSIGNED)
         self._role: InSyncFollower | InSyncLeader = InSyncFollower(self._state)
 
     # What may be asked of it
 
     @property
-    def id(self) -> ReplicaId:
-        return self._state.id
-
-    @property
     def role(self) -> Role:
         return self._role.role
-
-    @property
-    def epoch(self) -> Epoch:
-        return self._state.epoch
-
-    @property
-    def leader(self) -> ReplicaId | None:
-        return self._state.leader
-
-    @property
-    def high_watermark(self) -> Offset:
-        return self._state.high_watermark
-
-    @property
-    def safe_high_watermark(self) -> Offset:
-        """What may be written down for the next start. Not more than is flushed: a cut that is not may come undone in a
-        crash, and what was cut off must not pass for committed then."""
-        return self._state.safe_high_watermark
-
-    @property
-    def log(self) -> LogView:
-        return self._state.log
 
     @property
     def assignment(self) -> PartitionState:

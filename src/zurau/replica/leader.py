@@ -49,6 +49,7 @@ class Leader(Serving):
         self.answer_overdue()
         if state.now_ms >= self._begin_again_ms:
             self._announce()
+            self.forget_silent(state.voters)
         if self._successor is not None and state.now_ms >= self._hand_over_until_ms:
             self._successor = None
         return None

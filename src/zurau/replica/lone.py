@@ -33,8 +33,5 @@ class LoneReplica:
         if offset <= self._stored[voter]:
             return False
         self._stored[voter] = offset
-        committed = committed_offset(self._stored.values())
-        if committed <= self.high_watermark:
-            return False
-        self.high_watermark = committed
+        self.high_watermark = committed_offset(self._stored.values())
         return True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zurau.ids import Epoch
+from zurau.ids import BrokerId, Epoch
 from zurau.replica.identity import ReplicaId
 
 
@@ -29,3 +30,9 @@ class InSyncProposal:
     in_sync: tuple[ReplicaId, ...]
     #: One for each of the above. A broker that has been restarted since is not the one that was caught up.
     broker_epochs: tuple[Epoch, ...]
+
+
+def choose_leader(able: Sequence[ReplicaId], led: Mapping[BrokerId, int]) -> ReplicaId | None:
+    """Of the in-sync replicas that can lead, the one whose broker leads the fewest partitions: a broker that fails takes
+    as few leaders with it as can be, and those that take over are many."""
+    return min(able, key=lambda replica: (led.get(replica.broker, 0), replica), default=None)

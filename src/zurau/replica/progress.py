@@ -11,8 +11,8 @@ NOWHERE = Position(NO_EPOCH, -1)
 
 class Progress:
     __slots__ = (
-        "_asked_ms",
         "_seen_end",
+        "asked_ms",
         "broker_epoch",
         "caught_up_ms",
         "has_fetched",
@@ -35,7 +35,8 @@ class Progress:
         #: A question that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
         self._seen_end: Position | None = None
-        self._asked_ms = now_ms
+        #: When it last asked something.
+        self.asked_ms = now_ms
 
     def asked(self, fetch: Fetch, leader_end: Position, now_ms: int) -> None:
         self.has_fetched = True
@@ -46,10 +47,10 @@ class Progress:
             self.caught_up_ms = now_ms
         elif self._seen_end is not None and fetch.position >= self._seen_end:
             # It has what there was when it asked before; under load it may never have all that there is.
-            self.caught_up_ms = self._asked_ms
+            self.caught_up_ms = self.asked_ms
         self.position = fetch.position
         self._seen_end = leader_end
-        self._asked_ms = now_ms
+        self.asked_ms = now_ms
 
     def stored_in(self, epoch: Epoch) -> Offset:
         """How far it counts towards the high watermark: not at all before it holds the leader's mark.

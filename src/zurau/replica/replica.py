@@ -26,6 +26,7 @@ from zurau.replica.events import (
     TransferAsked,
     VoterChangeAsked,
 )
+from zurau.replica.facts import ReplicaFacts
 from zurau.replica.follower import Follower
 from zurau.replica.identity import ReplicaId
 from zurau.replica.leader import Leader
@@ -35,7 +36,7 @@ from zurau.replica.messages import Fetch, Message, Vote, VoteAnswer, leader_name
 from zurau.replica.roles import TRANSITIONS, Cause, Role
 from zurau.replica.settings import ReplicaSettings
 from zurau.replica.state import ReplicaState
-from zurau.replica.voting import answer_vote
+from zurau.replica.voting import answer_vote, vote_in_new_epoch
 
 AnyRole = Follower | Prospective | Candidate | Leader
 ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
@@ -47,7 +48,7 @@ ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
 _FETCH_ID_BOUND = 1 << 48
 
 
-class Replica:
+class Replica(ReplicaFacts):
     """Starts as a follower without a leader, whatever it was before: a leader that restarts has lost its reign."""
 
     def __init__(
@@ -63,47 +64,31 @@ class Replica:
         settings: ReplicaSettings,
         randomness: Randomness,
     ) -> None:
-        self._state = ReplicaState(
-            replica_id, brokers, log, membership, settings, randomness, max(epoch, log.epochs.last), voted_for,
-            high_watermark=high_watermark, last_fetch_id=randomness.below(_FETCH_ID_BOUND),
-        )  # fmt: skip
+        super().__init__(
+            ReplicaState(
+                replica_id,
+                brokers,
+                log,
+                membership,
+                settings,
+                randomness,
+                max(epoch, log.epochs.last),
+                voted_for,
+                high_watermark=high_watermark,
+                last_fetch_id=randomness.below(_FETCH_ID_BOUND),
+            )
+        )
         self._role: AnyRole | None = None
 
     # What may be asked of it
-
-    @property
-    def id(self) -> ReplicaId:
-        return self._state.id
 
     @property
     def role(self) -> Role:
         return self._role.role if self._role is not None else Role.FOLLOWER
 
     @property
-    def epoch(self) -> Epoch:
-        return self._state.epoch
-
-    @property
-    def leader(self) -> ReplicaId | None:
-        return self._state.leader
-
-    @property
     def voters(self) -> Voters:
         return self._state.voters
-
-    @property
-    def high_watermark(self) -> Offset:
-        return self._state.high_watermark
-
-    @property
-    def safe_high_watermark(self) -> Offset:
-        """What may be written down for the next start. Not more than is flushed: a cut that is not may come undone in a
-        crash, and what was cut off must not pass for committed then."""
-        return self._state.safe_high_watermark
-
-    @property
-    def log(self) -> LogView:
-        return self._state.log
 
     @property
     def is_established(self) -> bool:
@@ -173,7 +158,8 @@ class Replica:
         state = self._state
         is_pre_vote = isinstance(message, Vote) and message.is_pre
         if message.epoch > state.epoch and not is_pre_vote:
-            state.save_vote(message.epoch, None)
+            # Whom to vote for is decided with it: one write to the disk, not two.
+            state.save_vote(message.epoch, vote_in_new_epoch(state, message))
             self._move(Cause.HIGHER_EPOCH)
         if isinstance(message, Vote):
             self._answer_vote(message)

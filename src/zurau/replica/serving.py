@@ -6,6 +6,8 @@ whose position is not on this log is corrected at once, and says nothing about h
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from zurau.ids import Offset
 from zurau.replica.effects import ReadAndSend
 from zurau.replica.identity import ReplicaId
@@ -57,6 +59,15 @@ class Serving:
         for progress in self._followers.values():
             if progress.parked is not None and self._state.now_ms >= progress.parked[1]:
                 self._answer(progress, progress.parked[0])
+
+    def forget_silent(self, expected: Collection[ReplicaId]) -> None:
+        """One that nobody counts and that has not asked for long is forgotten; if it comes back, it is as if new."""
+        limit_ms = self._state.now_ms - self._state.settings.forget_ms
+        self._followers = {
+            replica: progress
+            for replica, progress in self._followers.items()
+            if replica in expected or progress.asked_ms > limit_ms
+        }
 
     def parked_until_ms(self) -> list[int]:
         return [progress.parked[1] for progress in self._followers.values() if progress.parked is not None]

@@ -5,13 +5,17 @@ time, and an answer only those with news. **Silence means unchanged**: whoever i
 the same answer, nothing new. An idle pair of brokers exchanges one empty question and one empty answer in a while,
 however many partitions they share.
 
-That is only true while both sides mean the same by "last time". So a session has an id that chance gave it and its
-questions have numbers; an answer to any other question, or of any other session, says nothing about anybody. A
-partition that fails on either side is put out of the session: a broker that is alive must not make a dead partition
-look alive. Votes and the beginnings and ends of epochs travel along and are never left out.
+That is only true while both sides mean the same by "last time":
 
-Two cores: `Asking` on the follower's broker, `Answering` on the leader's. Neither knows what a message means, except
-which fetches are the same and which answers have no news.
+- A session has an id that chance gave it and its questions have numbers; an answer to any other question, or of any
+  other session, says nothing about anybody.
+- A fetch *stands* from when it was asked in words until it is answered with news or refused: that uses it up, and its
+  partition is silent from then on until it asks in words again.
+- Whoever stops meaning what it said is put out of the session: a follower that turns elsewhere, a leader whose reign
+  ends, a replica that fails. A broker that is alive must not make a dead partition look alive.
+
+Votes and the beginnings and ends of epochs travel along and are never left out. Two cores: `Asking` on the follower's
+broker, `Answering` on the leader's; `streams.py` holds those of one broker.
 """
 
 from __future__ import annotations
@@ -19,10 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from zurau.ids import TopicPartition
-from zurau.replica.messages import Fetch, Fetched, Message
+from zurau.replica.identity import PartitionId
+from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
 
-Said = tuple[TopicPartition, Message]
+Said = tuple[PartitionId, Message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Question:
     number: int
     said: tuple[Said, ...] = ()
     #: Partitions that ask no more.
-    closed: tuple[TopicPartition, ...] = ()
+    closed: tuple[PartitionId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Answer:
     number: int
     said: tuple[Said, ...] = ()
     #: Partitions that are not answered any more, until they ask anew.
-    closed: tuple[TopicPartition, ...] = ()
+    closed: tuple[PartitionId, ...] = ()
     #: The session is not known here, or this was not its next question: begin another.
     is_unknown: bool = False
 
@@ -49,86 +53,102 @@ class Asking:
     def __init__(self, session: int) -> None:
         self._begin(session)
         #: What each partition asks now.
-        self._asks: dict[TopicPartition, Fetch] = {}
+        self._asks: dict[PartitionId, Fetch] = {}
 
     def _begin(self, session: int) -> None:
         self._session = session
         self._number = 0
-        self._is_open = False
-        #: What the other side last heard each partition ask, and what it said to that in words.
-        self._heard: dict[TopicPartition, Fetch] = {}
-        self._answers: dict[TopicPartition, Fetched] = {}
+        self.is_open = False
+        #: What the other side last heard each partition ask, and what it said to that in words: nothing new.
+        self._heard: dict[PartitionId, Fetch] = {}
+        self._answers: dict[PartitionId, Fetched] = {}
         self._others: list[Said] = []
-        self._closed: list[TopicPartition] = []
+        self._closed: list[PartitionId] = []
 
-    def tell(self, partition: TopicPartition, message: Message) -> None:
+    def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here wants this said."""
         if isinstance(message, Fetch):
             self._asks[partition] = message
         else:
             self._others.append((partition, message))
 
-    def fail(self, partition: TopicPartition) -> None:
-        """The replica here is out of order: it asks no more."""
+    def withdraw(self, partition: PartitionId) -> None:
+        """The replica here has turned elsewhere, or is out of order: it asks no more."""
         self._asks.pop(partition, None)
+        self._answers.pop(partition, None)
         if self._heard.pop(partition, None) is not None:
             self._closed.append(partition)
 
+    def asks(self, partition: PartitionId) -> Fetch | None:
+        return self._asks.get(partition)
+
     @property
-    def has_news(self) -> bool:
-        return bool(self._others or self._closed or any(self._changed()))
+    def asks_something(self) -> bool:
+        return bool(self._asks or self._others or self._closed)
+
+    @property
+    def standing(self) -> dict[PartitionId, Fetch]:
+        """What a question without words says: the fetches that are asked once more."""
+        return {each: heard for each, heard in self._heard.items() if self._stands(each, heard)}
 
     def question(self) -> Question | None:
         """What to send now; None while the last question is open. Without news it is a sign of life."""
-        if self._is_open:
+        if self.is_open:
             return None
-        changed = list(self._changed())
+        changed = tuple(each for each in self._asks.items() if not self._stands(each[0], self._heard.get(each[0])))
         for partition, fetch in changed:
             self._heard[partition] = fetch
             self._answers.pop(partition, None)
         self._number += 1
-        self._is_open = True
+        self.is_open = True
         question = Question(self._session, self._number, (*changed, *self._others), tuple(self._closed))
         self._others, self._closed = [], []
         return question
 
     def answered(self, answer: Answer) -> tuple[Said, ...]:
         """What the replicas here hear. Raises nothing: an answer that fits no question is not one."""
-        if not self._is_open or (answer.session, answer.number) != (self._session, self._number):
+        if not self.is_open or (answer.session, answer.number) != (self._session, self._number):
             return ()
         if answer.is_unknown:
             self.lost(self._session + 1)
             return ()
-        self._is_open = False
+        self.is_open = False
         for partition in answer.closed:
-            self._heard.pop(partition, None)
-            self._asks.pop(partition, None)
-        return tuple(self._hear(dict(answer.said), answer))
+            self._use_up(partition)
+        in_words = [each for said in answer.said for each in self._hear(*said)]
+        named = {partition for partition, message in answer.said if isinstance(message, Fetched | FetchRefused)}
+        return (*in_words, *self._hear_silence(named))
 
     def lost(self, session: int) -> None:
         """The connection is gone, or the other side has forgotten: everything is said anew, in another session."""
         self._begin(session)
 
-    def _changed(self) -> Iterator[tuple[TopicPartition, Fetch]]:
-        for partition, fetch in self._asks.items():
-            heard = self._heard.get(partition)
-            if heard is None or not _is_same(heard, fetch):
-                yield partition, fetch
+    def _stands(self, partition: PartitionId, heard: Fetch | None) -> bool:
+        now = self._asks.get(partition)
+        return heard is not None and now is not None and _is_same(heard, now)
 
-    def _hear(self, said: dict[TopicPartition, Message], answer: Answer) -> Iterator[Said]:
-        for partition, message in answer.said:
-            if not isinstance(message, Fetched):
-                yield partition, message
-        for partition, heard in list(self._heard.items()):
-            now = self._asks.get(partition)
-            if now is None or not _is_same(heard, now):
-                continue  # it asks something else meanwhile: this is the answer to what it asked before
-            words = said.get(partition)
-            if isinstance(words, Fetched):
-                self._answers[partition] = replace(words, marks=(), batches=(), diverging=None, snapshot=None)
-                yield partition, replace(words, fetch_id=now.fetch_id)
-            elif partition in self._answers:
-                yield partition, replace(self._answers[partition], fetch_id=now.fetch_id)
+    def _hear(self, partition: PartitionId, message: Message) -> Iterator[Said]:
+        if not isinstance(message, Fetched | FetchRefused):
+            yield partition, message
+            return
+        heard, now = self._heard.get(partition), self._asks.get(partition)
+        if heard is None or now is None or not _is_same(heard, now):
+            self._heard.pop(partition, None)
+            return  # it asks something else meanwhile: this is the answer to what it asked before
+        if isinstance(message, FetchRefused) or has_news(message, heard):
+            self._use_up(partition)
+        else:
+            self._answers[partition] = message
+        yield partition, replace(message, fetch_id=now.fetch_id)
+
+    def _hear_silence(self, named: set[PartitionId]) -> Iterator[Said]:
+        for partition, last in list(self._answers.items()):
+            if partition not in named and self._stands(partition, self._heard.get(partition)):
+                yield partition, replace(last, fetch_id=self._asks[partition].fetch_id)
+
+    def _use_up(self, partition: PartitionId) -> None:
+        for each in (self._heard, self._asks, self._answers):
+            each.pop(partition, None)
 
 
 class Answering:
@@ -138,66 +158,90 @@ class Answering:
     def _begin(self, session: int | None) -> None:
         self._session = session
         self._number = 0
-        self._is_open = False
-        self._asks: dict[TopicPartition, Fetch] = {}
+        self.is_open = False
+        self._asks: dict[PartitionId, Fetch] = {}
         #: Partitions that asked in words are answered in words; from then on silence will do.
-        self._unanswered: dict[TopicPartition, Fetch] = {}
-        self._news: dict[TopicPartition, Fetched] = {}
+        self._unanswered: set[PartitionId] = set()
+        self._words: dict[PartitionId, Message] = {}
         self._others: list[Said] = []
-        self._closed: list[TopicPartition] = []
+        self._closed: list[PartitionId] = []
 
     def asked(self, question: Question) -> tuple[Said, ...] | Answer:
         """What the replicas here hear: what is new, and once more what is not. Or a refusal to send back."""
         if question.number == 1 and question.session != self._session:
             self._begin(question.session)
-        if (question.session, question.number) != (self._session, self._number + 1) or self._is_open:
+        if (question.session, question.number) != (self._session, self._number + 1) or self.is_open:
             return Answer(question.session, question.number, is_unknown=True)
         self._number = question.number
-        self._is_open = True
+        self.is_open = True
         for partition in question.closed:
-            self._asks.pop(partition, None)
+            self._drop(partition)
         others = [said for said in question.said if not isinstance(said[1], Fetch)]
         for partition, said in question.said:
             if isinstance(said, Fetch):
-                self._asks[partition] = self._unanswered[partition] = said
-                self._news.pop(partition, None)  # it was news to an older question
+                self._drop(partition)  # whatever there was to say was about an older question
+                self._asks[partition] = said
+                self._unanswered.add(partition)
         return (*others, *self._asks.items())
 
-    def tell(self, partition: TopicPartition, message: Message) -> None:
+    def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here answers, or wants something else said."""
-        if not isinstance(message, Fetched):
+        if not isinstance(message, Fetched | FetchRefused):
             self._others.append((partition, message))
-        elif partition in self._asks and (partition in self._unanswered or has_news(message, self._asks[partition])):
-            self._news[partition] = message
-            self._unanswered.pop(partition, None)
+            return
+        asked = self._asks.get(partition)
+        if asked is None or asked.fetch_id != message.fetch_id:
+            return  # an answer that took so long that something else is asked now, or nothing
+        if partition in self._unanswered or has_news(message, asked):
+            self._words[partition] = message
 
-    def fail(self, partition: TopicPartition) -> None:
-        """The replica here is out of order: nobody may take silence for its sign of life."""
-        self._news.pop(partition, None)
-        self._unanswered.pop(partition, None)
-        if self._asks.pop(partition, None) is not None:
+    def close(self, partition: PartitionId) -> None:
+        """The replica here is out of order, or another than it was: nobody may take silence for its sign of life."""
+        if self._drop(partition):
             self._closed.append(partition)
+
+    def lost(self) -> None:
+        """The connection is gone, and whatever was understood with it."""
+        self._begin(None)
 
     @property
     def has_news(self) -> bool:
-        return bool(self._news or self._others or self._closed)
+        return bool(self._words or self._others or self._closed)
+
+    @property
+    def standing(self) -> dict[PartitionId, Fetch]:
+        """What an answer without words says: these are asked, and have the answer that they had."""
+        return {each: asked for each, asked in self._asks.items() if each not in self._unanswered | self._words.keys()}
 
     def answer(self) -> Answer | None:
         """What to send back, when there is news or the question has waited long enough; None without a question."""
-        if not self._is_open or self._session is None:
+        if not self.is_open or self._session is None:
             return None
-        self._is_open = False
-        said = (*self._news.items(), *self._others)
+        self.is_open = False
+        said = (*self._words.items(), *self._others)
         answer = Answer(self._session, self._number, said, tuple(self._closed))
-        self._news, self._others, self._closed = {}, [], []
+        for partition, message in self._words.items():
+            self._unanswered.discard(partition)
+            if has_news(message, self._asks[partition]):
+                del self._asks[partition]
+        self._words, self._others, self._closed = {}, [], []
         return answer
 
+    def _drop(self, partition: PartitionId) -> bool:
+        self._words.pop(partition, None)
+        self._unanswered.discard(partition)
+        return self._asks.pop(partition, None) is not None
 
-def has_news(answer: Fetched, asked: Fetch) -> bool:
+
+def has_news(answer: Message, asked: Fetch) -> bool:
     """Whether an answer says more than that the leader is alive."""
+    if not isinstance(answer, Fetched):
+        return True
     corrects = answer.diverging is not None or answer.snapshot is not None
     return bool(corrects or answer.marks or answer.batches) or answer.high_watermark > asked.high_watermark
 
 
 def _is_same(heard: Fetch, now: Fetch) -> bool:
-    return replace(heard, fetch_id=now.fetch_id) == now
+    return (heard.position, heard.epoch, heard.high_watermark, heard.sender, heard.broker_epoch) == (
+        now.position, now.epoch, now.high_watermark, now.sender, now.broker_epoch,
+    )  # fmt: skip

@@ -29,3 +29,8 @@ class ReplicaSettings:
         """A leader that saw no majority move on for so long resigns. Longer than a follower takes to look for another
         leader, so that an election is not begun twice."""
         return self.fetch_timeout_ms * 3 // 2
+
+    @property
+    def forget_ms(self) -> int:
+        """A leader forgets a learner that has not asked for so long."""
+        return self.fetch_timeout_ms * 10

@@ -8,7 +8,8 @@ already.
 
 from __future__ import annotations
 
-from zurau.replica.messages import Vote, VoteAnswer
+from zurau.replica.identity import ReplicaId
+from zurau.replica.messages import Message, Vote, VoteAnswer
 from zurau.replica.state import ReplicaState
 
 
@@ -22,6 +23,12 @@ def answer_vote(state: ReplicaState, vote: Vote, *, hears_leader: bool) -> bool:
     leader = state.leader if hears_leader else None
     state.send(vote.sender.broker, VoteAnswer(state.id, state.epoch, granted, vote.is_pre, leader))
     return granted and not vote.is_pre
+
+
+def vote_in_new_epoch(state: ReplicaState, message: Message) -> ReplicaId | None:
+    """Whom to vote for in the epoch of a message that is the first of it to be heard here."""
+    wins = isinstance(message, Vote) and message.voter == state.id and would_vote(state, message)
+    return message.sender if wins else None
 
 
 def would_vote(state: ReplicaState, vote: Vote) -> bool:

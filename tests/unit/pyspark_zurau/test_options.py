@@ -9,6 +9,7 @@ from pyspark_zurau.options import parse_batch_options, parse_stream_options
 from pyspark_zurau.selection import Assigned, Matching, Named
 from pyspark_zurau.values import Values
 from zurau.client.offsets import READ_COMMITTED
+from zurau.client.security import Login, Security, Tls
 from zurau.errors import SettingsError
 from zurau.ids import TopicPartition
 
@@ -156,8 +157,22 @@ def test_settings_that_would_break_what_spark_promises_are_refused(name):
     ],
 )
 def test_a_connection_that_should_be_secure_is_never_made_in_the_clear(name, value):
-    with pytest.raises(SettingsError, match="TLS and SASL are not there yet"):
+    with pytest.raises(SettingsError, match=r"security.protocol|sasl.mechanism"):
         batch(**{name: value})
+
+
+def test_settings_of_security_are_passed_on():
+    login = {"kafka.sasl.mechanism": "PLAIN", "kafka.sasl.username": "a", "kafka.sasl.password": "b"}
+    options = batch(**{"kafka.security.protocol": "SASL_SSL", "kafka.ssl.ca.location": "ca.pem", **login})
+    assert options.peer.security == Security(Tls("ca.pem"), Login("PLAIN", "a", "b"))
+
+
+def test_settings_without_a_counterpart_are_named_once(caplog):
+    for _ in range(2):
+        batch(**{"kafka.connections.max.idle.ms": "5", "kafka.client.id": "me"})
+    assert [record.getMessage() for record in caplog.records] == [
+        "the option kafka.connections.max.idle.ms has no counterpart in this source and does nothing"
+    ]
 
 
 def test_settings_of_the_consumer_are_passed_on():

@@ -17,7 +17,7 @@ from zurau.replica.events import (
 )
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import BeginEpoch, Fetch, FetchRefused, SnapshotPoint
-from zurau.replica.partition_state import PartitionState
+from zurau.replica.partition_state import PartitionState, choose_leader
 from zurau.replica.position import EpochMark, Position
 from zurau.replica.roles import Role
 
@@ -144,3 +144,10 @@ def test_a_leader_wakes_for_a_question_that_it_keeps(make_in_sync, ids):
     assert replica.deadline_ms == 200
     [effect] = replica.step(TimePassed(), 200)
     assert effect.message.batches == ()
+
+
+def test_whoever_leads_the_fewest_partitions_is_chosen_and_the_first_by_name_among_equals(ids):
+    one, two, three = ids("1a 2a 3a")
+    assert choose_leader([one, two, three], {one.broker: 2, two.broker: 1, three.broker: 1}) == two
+    assert choose_leader([one, three], {one.broker: 1}) == three
+    assert choose_leader([], {}) is None

@@ -80,6 +80,12 @@ def test_a_vote_is_saved_before_it_is_said(make, ids):
     assert saved < said
 
 
+def test_a_new_epoch_and_the_vote_in_it_are_one_write(make, ids):
+    me, other = ids("1a 2a")
+    effects = make().step(Received(Vote(other, 5, me, EMPTY, is_pre=False)), 0)
+    assert [effect for effect in effects if isinstance(effect, SaveVote)] == [SaveVote(5, other)]
+
+
 def test_a_vote_that_is_asked_for_again_is_not_saved_again(make, ids):
     replica = make()
     me, other = ids("1a 2a")
@@ -96,6 +102,16 @@ def test_a_vote_is_given_to_one_only(make, ids):
     replica.step(Received(Vote(second, 5, me, EMPTY, is_pre=False)), 0)
     effects = replica.step(Received(Vote(third, 5, me, EMPTY, is_pre=False)), 0)
     assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [False]
+
+
+def test_who_refused_one_in_an_epoch_may_vote_for_another(make, ids):
+    replica = make(log=LogView(0, 4, [EpochMark(2, 0)]))
+    me, behind, ahead = ids("1a 2a 3a")
+    replica.step(Received(Vote(behind, 5, me, EMPTY, is_pre=False)), 0)
+    effects = replica.step(Received(Vote(ahead, 5, me, Position(3, 4), is_pre=False)), 0)
+    assert SaveVote(5, ahead) in effects
+    assert [answer.is_granted for answer in sent(effects, VoteAnswer)] == [True]
+    assert replica.stored == Position(2, 4)
 
 
 def test_a_vote_for_whoever_had_this_broker_before_is_not_answered(make, ids):
@@ -243,6 +259,20 @@ def test_a_snapshot_that_comes_when_it_is_not_needed_any_more_is_ignored(make, i
     assert elected(make, ids).step(SnapshotStored(point), 1000) == ()
 
 
+def test_a_snapshot_that_comes_late_does_not_replace_what_another_leader_sent_since(make, ids):
+    follower = make(log=LogView(0, 9, [EpochMark(1, 0), EpochMark(2, 6)]), high_watermark=3)
+    follower.step(SnapshotStored(SnapshotPoint(EpochMark(1, 5), ids("1a 2a 3a"))), 0)
+    assert (follower.log.start_offset, follower.log.position) == (0, Position(2, 9))
+
+
+@pytest.mark.parametrize(("end", "epoch"), [(4, 3), (9, 1)], ids=["a shorter log", "a log of older epochs"])
+def test_a_log_that_has_nothing_committed_behind_a_snapshot_begins_anew(make, ids, end, epoch):
+    follower = make(log=LogView(0, end, [EpochMark(epoch, 0)]), high_watermark=3)
+    follower.step(SnapshotStored(SnapshotPoint(EpochMark(2, 5), ids("1a 2a 3a"))), 0)
+    assert (follower.log.start_offset, follower.log.position) == (5, Position(2, 5))
+    assert follower.high_watermark == 5
+
+
 def test_retention_moves_the_start_and_keeps_the_epoch(make):
     replica = make(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=4)
     replica.step(LogStartMoved(4), 0)
@@ -282,3 +312,13 @@ def test_cutting_below_the_high_watermark_is_a_defect(make, ids):
     [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
     with pytest.raises(AssertionError, match="below the high watermark"):
         replica.step(Received(Fetched(leader, 3, fetch.fetch_id, 0, diverging=Position(2, 1))), 0)
+
+
+def test_a_learner_that_has_long_been_silent_is_forgotten_and_a_voter_is_not(make, ids):
+    replica = elected(make, ids)
+    voter, other, learner = ids("2a 3a 4a")
+    replica.step(Received(Fetch(learner, 1, 1, EMPTY, 0)), 1000)
+    for now_ms in range(1000, 12_000, 500):
+        for follower in (voter, other):
+            replica.step(Received(Fetch(follower, 1, 1, replica.log.position, 0)), now_ms)
+    assert set(replica._role._followers) == {voter, other}

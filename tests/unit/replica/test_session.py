@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.ids import BrokerId, TopicPartition
-from zurau.replica.identity import ReplicaId
-from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused
+from zurau.ids import BrokerId, TopicId
+from zurau.replica.identity import PartitionId, ReplicaId
+from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
 from zurau.replica.position import Batch, EpochMark, Position
 from zurau.replica.session import Answer, Answering, Asking, Question
 
 FOLLOWER, LEADER = ReplicaId(BrokerId(1), "a"), ReplicaId(BrokerId(2), "a")
-P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+ORDERS = TopicId(bytes(15) + b"o")
+P, Q = PartitionId(ORDERS, 0), PartitionId(ORDERS, 1)
 BATCH = Batch(1, 5, 1, b"x")
 
 
@@ -40,7 +41,6 @@ def pair() -> tuple[Asking, Answering]:
 
 def test_who_asks_the_same_again_is_not_named_and_is_heard_again(pair):
     asking, answering = pair
-    assert not asking.has_news
     question = asking.question()
     assert question == Question(7, 2)
     assert answering.asked(question) == ((P, fetch(1)), (Q, fetch(1)))
@@ -63,6 +63,25 @@ def test_news_reach_the_question_that_is_open_now(pair):
     assert heard[Q] == fetched(2, high_watermark=6, batches=(BATCH,))
 
 
+def test_an_answer_with_news_uses_the_question_up(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    asking.answered(answering.answer())
+    question = asking.question()  # P writes down what it got, and does not ask meanwhile
+    assert (question.said, question.closed) == ((), ())
+    assert answering.asked(question) == ((Q, fetch(1)),)
+    assert asking.answered(answering.answer()) == ((Q, fetched(2)),)
+
+
+def test_a_refusal_uses_the_question_up_and_has_the_number_that_is_awaited(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    answering.tell(P, FetchRefused(LEADER, 1, 1, None))
+    assert asking.answered(answering.answer()) == ((P, FetchRefused(LEADER, 1, 2, None)), (Q, fetched(2)))
+    assert answering.asked(asking.question()) == ((Q, fetch(1)),)
+
+
 def test_an_answer_to_what_a_partition_asked_before_is_not_heard(pair):
     asking, answering = pair
     answering.asked(asking.question())
@@ -70,6 +89,14 @@ def test_an_answer_to_what_a_partition_asked_before_is_not_heard(pair):
     answering.tell(P, fetched(1, batches=(BATCH,)))
     assert P not in dict(asking.answered(answering.answer()))
     assert asking.question().said == ((P, fetch(3, offset=2)),)
+
+
+def test_an_answer_that_took_too_long_is_not_an_answer_to_what_is_asked_now(pair):
+    asking, answering = pair
+    asking.tell(P, fetch(3, offset=9))
+    answering.asked(asking.question())
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    assert not answering.has_news
 
 
 def test_a_partition_that_asks_something_else_is_answered_in_words(pair):
@@ -87,8 +114,8 @@ def test_a_partition_that_asks_something_else_is_answered_in_words(pair):
 def test_a_partition_that_fails_at_the_leader_is_not_made_to_look_alive(pair):
     asking, answering = pair
     answering.asked(asking.question())
-    answering.fail(P)
-    answering.fail(P)
+    answering.close(P)
+    answering.close(P)
     assert [partition for partition, _ in asking.answered(answering.answer())] == [Q]
     assert [partition for partition, _ in answering.asked(asking.question())] == [Q]
     answering.tell(P, fetched(1))
@@ -97,21 +124,29 @@ def test_a_partition_that_fails_at_the_leader_is_not_made_to_look_alive(pair):
 
 def test_a_partition_that_fails_at_the_follower_asks_no_more(pair):
     asking, answering = pair
-    asking.fail(Q)
-    asking.fail(Q)
+    asking.withdraw(Q)
+    asking.withdraw(Q)
     question = asking.question()
     assert question.closed == (Q,)
     assert answering.asked(question) == ((P, fetch(1)),)
 
 
+def test_what_stands_is_what_silence_says(pair):
+    asking, answering = pair
+    assert asking.standing == answering.standing == {P: fetch(1), Q: fetch(1)}
+    asking.withdraw(P)
+    answering.close(Q)
+    assert (asking.asks(P), asking.asks(Q)) == (None, fetch(2))
+    assert (list(asking.standing), list(answering.standing)) == ([Q], [P])
+
+
 def test_other_messages_travel_along_both_ways(pair):
     asking, answering = pair
-    begin, refused = BeginEpoch(FOLLOWER, 4), FetchRefused(LEADER, 4, 2, None)
+    begin, vote = BeginEpoch(FOLLOWER, 4), VoteAnswer(LEADER, 4, is_granted=True, is_pre=False)
     asking.tell(P, begin)
-    assert asking.has_news
     assert (P, begin) in answering.asked(asking.question())
-    answering.tell(P, refused)
-    assert (P, refused) in asking.answered(answering.answer())
+    answering.tell(P, vote)
+    assert (P, vote) in asking.answered(answering.answer())
 
 
 def test_a_session_that_is_not_known_is_begun_anew_and_everything_said_again(pair):
@@ -152,13 +187,19 @@ def test_a_lost_connection_forgets_what_was_understood(pair):
     assert asking.question() == Question(99, 1, ((P, fetch(2)), (Q, fetch(2))))
 
 
+def test_who_answers_forgets_everything_with_the_connection(pair):
+    asking, answering = pair
+    answering.lost()
+    assert answering.asked(asking.question()) == Answer(7, 2, is_unknown=True)
+
+
 def test_an_idle_pair_says_as_little_for_a_thousand_partitions_as_for_one():
     asking, answering = Asking(1), Answering()
-    partitions = [TopicPartition("orders", index) for index in range(1000)]
+    partitions = [PartitionId(ORDERS, index) for index in range(1000)]
     for partition in partitions:
         asking.tell(partition, fetch(1))
     for partition, _ in answering.asked(asking.question()):
-        answering.tell(partition, fetched())
+        answering.tell(partition, fetched(1))
     for partition, _ in asking.answered(answering.answer()):
         asking.tell(partition, fetch(2))
     question = asking.question()
@@ -175,3 +216,7 @@ def test_corrections_are_news_and_are_said_once():
     correction = Fetched(LEADER, 1, 1, 5, (EpochMark(1, 0),), diverging=Position(1, 4))
     answering.tell(P, correction)
     assert asking.answered(answering.answer()) == ((P, correction),)
+
+
+def test_a_partition_is_named_by_its_topics_id_and_number():
+    assert str(Q) == "AAAAAAAAAAAAAAAAAAAAbw-1"

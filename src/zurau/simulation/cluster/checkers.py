@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -26,6 +26,12 @@ class Violation(Exception):
     def __init__(self, invariant: str, seen: str) -> None:
         super().__init__(f"{invariant}: {seen}")
         self.invariant = invariant
+
+    def meaning(self, checkers: Iterable[object]) -> str:
+        """What the invariant says, in the words of whoever checks it."""
+        found = next((each for each in checkers if type(each).__name__ == self.invariant), None)
+        known = {"Assertion": "The core itself noticed.", "BecomesWhole": "When faults end, everything is well again."}
+        return " ".join((type(found).__doc__ or "").split()) if found is not None else known[self.invariant]
 
 
 @dataclass(slots=True)
@@ -269,7 +275,7 @@ class LeadersHearAMajority(LookingChecker):
             if not host.leads or host.replica is None:
                 continue
             reign = (host.id, host.replica.epoch)
-            if self._has_majority(host) or now_ms < host.paused_until_ms:
+            if self._has_majority(host) or host.is_paused:
                 self._alone_since.pop(reign, None)
                 continue
             since_ms = self._alone_since.setdefault(reign, now_ms)

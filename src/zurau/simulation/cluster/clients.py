@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 from zurau.ids import BrokerId, Offset
 
 if TYPE_CHECKING:
-    from zurau.simulation.cluster.cluster import Cluster
+    from zurau.simulation.cluster.world import World
 
 _TIMEOUT_MS = 400
 
 
 class Client:
-    def __init__(self, cluster: Cluster, number: int) -> None:
-        self._cluster = cluster
-        self._chance = Random(f"client {cluster.swarm.seed} {number}")
+    def __init__(self, world: World, number: int) -> None:
+        self._world = world
+        self._chance = Random(f"client {world.swarm.seed} {number}")
         self.number = number
-        self._broker: BrokerId = cluster.broker_ids[0]
+        self.partition = number % world.swarm.partitions
+        self._broker: BrokerId = world.broker_ids[0]
         self._count = 0
         self._attempt = 0
         self.value: bytes | None = None
@@ -27,7 +28,7 @@ class Client:
         self.is_done = False
 
     def think(self) -> None:
-        self._later(self._chance.random() * self._cluster.swarm.think_ms, self._write)
+        self._later(self._chance.random() * self._world.swarm.think_ms, self._write)
 
     def answered(self, value: bytes, offset: Offset | None, leader: BrokerId | None) -> None:
         if value != self.value:
@@ -52,7 +53,7 @@ class Client:
     def _try(self, attempt: int) -> None:
         if attempt != self._attempt or self.value is None:
             return
-        self._cluster.ask_write(self, self._broker, self.value)
+        self._world.ask_write(self, self._broker, self.value)
         self._later(_TIMEOUT_MS, lambda: self._timed_out(attempt))
 
     def _timed_out(self, attempt: int) -> None:
@@ -62,7 +63,7 @@ class Client:
             self._try(self._attempt)
 
     def _somebody(self) -> BrokerId:
-        return self._chance.choice(self._cluster.broker_ids)
+        return self._chance.choice(self._world.broker_ids)
 
     def _later(self, delay_ms: float, callback: Callable[[], None]) -> None:
-        self._cluster.at(self._cluster.now_ms + delay_ms, callback)
+        self._world.at(self._world.now_ms + delay_ms, callback)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.effects import (
     Announce,
@@ -22,19 +23,38 @@ from zurau.replica.effects import (
     Send,
     StartFlush,
 )
-from zurau.replica.events import Event, Flushed, LogStartMoved, Received, RecordsOffered, SnapshotStored, TimePassed
+from zurau.replica.events import (
+    Event,
+    Flushed,
+    LogStartMoved,
+    Received,
+    RecordsOffered,
+    ShutdownAsked,
+    SnapshotStored,
+    TimePassed,
+)
 from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import Message, SnapshotPoint
+from zurau.replica.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.partition_state import PartitionState
+from zurau.replica.position import Batch
+from zurau.replica.reading import Reading, reading
+from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
-from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, header
+from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
 
 _READ_BATCHES = 4
+#: How often a high watermark is written down.
+_SAVES_HIGH_WATERMARK = 0.3
+#: How long it takes until somebody starts again what has stopped by itself.
+_REPAIR_MS = 100
 
 
 AnyReplica = Replica | InSyncReplica
@@ -55,29 +75,42 @@ class Waiting:
 
 
 class Host:
-    def __init__(self, cluster: Cluster, broker: BrokerId, disk: ReplicaDisk) -> None:
-        self._cluster = cluster
-        self._chance = Random(f"host {cluster.swarm.seed} {broker}")
+    def __init__(self, group: Cluster, broker: BrokerId, disk: ReplicaDisk) -> None:
+        self.group = group
+        self.machine = group.world.machine(broker)
+        self._world = group.world
+        self._chance = Random(f"host {group.swarm.seed} {broker} {group.partition}")
         self.broker = broker
+        self.partition = group.partition
         self.disk = disk
         self.replica: AnyReplica | None = None
         #: Counts starts, so that what belongs to an earlier one is not heard any more.
         self.life = 0
-        self.paused_until_ms = 0.0
-        self.clock_ahead_ms = 0.0
-        #: Moments at which the power goes: see `faults.CrashAt`.
-        self.crash_at: str | None = None
-        self.crash_down_ms = 0
-        #: Whether it was stopped in good order the last time.
-        self.was_clean = True
-        self.slow_flush_ms = 0
+        #: Out of order until the machine is started again, although the machine is up.
+        self.is_broken = False
+        #: The machine knows that the topic is gone.
+        self.is_removed = False
         self._wake_at_ms: float | None = None
         self._waiting: list[Waiting] = []
         self._snapshot_sum = 0
+        self._snapshot: Snapshot = EMPTY
+        self.folders = Folders()
+        self.memory = Memory(disk, self.folders, 0)
+        #: The disk as it was before the last start, for whoever puts an old copy back.
+        self.old_copy = disk
 
     @property
     def id(self) -> ReplicaId:
         return ReplicaId(self.broker, self.disk.directory)
+
+    @property
+    def name(self) -> str:
+        """Who it is in a transcript."""
+        return str(self.id) if self.group.swarm.partitions == 1 else f"{self.id}/{self.partition.partition}"
+
+    @property
+    def is_paused(self) -> bool:
+        return self._world.now_ms < self.machine.paused_until_ms
 
     @property
     def is_up(self) -> bool:
@@ -92,73 +125,143 @@ class Host:
     def start(self) -> None:
         assert self.replica is None
         self.life += 1
-        disk = self.disk
-        self.replica = self.make_replica(disk)
-        self._cluster.started(self)
+        self.is_broken = False
+        self.group.reads_again(self)
+        if not keeps_its_name(self.disk.recover()):
+            self.group.rename(self)
+        self.old_copy = self.disk.copy(self.disk.directory)
+        self.replica = self.make_replica(self.disk)
+        self.memory = Memory(self.disk, self.folders, self.replica.high_watermark)
         self.tell(TimePassed())
 
     def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
         return Replica(
             self.id,
-            brokers=self._cluster.broker_ids,
+            brokers=self.group.broker_ids,
             log=disk.view(),
             membership=disk.membership(),
             epoch=disk.epoch,
             voted_for=disk.voted_for,
             high_watermark=max(disk.high_watermark, disk.start_offset),
-            settings=self._cluster.swarm.settings,
+            settings=self.group.swarm.settings,
             randomness=SeededRandomness(self._chance.getrandbits(48)),
         )
 
     def crash(self, *, loses: bool = True) -> None:
-        self.was_clean = not loses
         self.replica = None
-        self.crash_at = None
         self._waiting = []
         self._wake_at_ms = None
         self.disk.crash(self._chance, loses=loses)
-        self._cluster.stopped(self)
+
+    def break_down(self) -> None:
+        """The replica fails, the machine does not."""
+        if self.replica is not None:
+            self.crash(loses=False)
+            self.is_broken = True
+            self.machine.streams.fail(self.partition)
+            self._world.pump_soon(self.machine)
+
+    def _break_down_damaged(self) -> None:
+        """Something that was read does not match its checksum. Somebody will look after it."""
+        self.group.note(f"!! {self.name} has read a damaged batch")
+        self.break_down()
+        life = self.life
+        self._world.at(self._world.now_ms + _REPAIR_MS, lambda: self._repaired(life))
+
+    def _repaired(self, life: int) -> None:
+        if self.is_broken and self.life == life and self.machine.is_up and not self.is_removed:
+            self.start()
 
     # Hearing
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
         """One step, all its effects, and then whoever checks. A host that is stopped hears it later."""
-        cluster = self._cluster
+        group, machine = self.group, self.machine
         if self.replica is None:
             return ()
-        if cluster.now_ms < self.paused_until_ms:
-            cluster.at_in_life(self, self.paused_until_ms, lambda: self.tell(event))
+        if self._world.now_ms < machine.paused_until_ms:
+            self._world.at_in_life(self, machine.paused_until_ms, lambda: self.tell(event))
             return ()
-        if cluster.transcript is not None:
-            cluster.transcript.told(self, event)
-        effects = cluster.guard(self, lambda replica: replica.step(event, int(cluster.now_ms + self.clock_ahead_ms)))
+        if group.transcript is not None:
+            group.transcript.told(self, event)
+        effects = group.guard(self, event)
         try:
             for effect in effects:
-                self._maybe_lose_power("before", effect)
+                if machine.crash_at is not None:
+                    self._maybe_lose_power("before", effect)
                 self._carry_out(effect)
-                cluster.check(self, effect)
-                self._maybe_lose_power("after", effect)
+                group.check(self, effect)
+                if machine.crash_at is not None:
+                    self._maybe_lose_power("after", effect)
         except PowerCut:
-            cluster.crash(self, self.crash_down_ms)
+            self._world.crash(machine, machine.crash_down_ms)
+            return ()
+        except DamagedBatch:
+            self._break_down_damaged()
             return ()
         self._wake()
         return effects
 
+    def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
+        raise NotImplementedError("replicas that vote have no controller")
+
     def receive(self, message: Message) -> None:
+        if self.machine.is_full and isinstance(message, Fetched) and message.batches:
+            return  # as if it had been lost: there is room for marks and votes, and none for records
         self.tell(Received(message))
 
     def offer(self, client: int, value: bytes) -> None:
+        if self.is_paused:
+            self._world.at_in_life(self, self.machine.paused_until_ms, lambda: self.offer(client, value))
+            return
+        if self.machine.is_full and self.leads:
+            self.group.acknowledge(self, client, value, None)
+            self.tell(ShutdownAsked())  # somebody else may have room
+            return
+        self.tell(TimePassed())
+        if self.leads and self._is_repeated(client, value):
+            return
         effects = self.tell(RecordsOffered(value, 1))
         for effect in effects:
             if isinstance(effect, Append) and self.replica is not None and effect.items[-1].epoch == self.replica.epoch:
                 self._waiting.append(Waiting(self.replica.log.end_offset, client, value, self.replica.epoch))
             elif isinstance(effect, Refuse):
-                self._cluster.answer(self, client, value, None)
+                self.group.acknowledge(self, client, value, None)
         self._release_waiting()
+
+    def _is_repeated(self, client: int, value: bytes) -> bool:
+        """It was written before, or comes too early or too late. Whoever asked hears so when that is committed."""
+        assert self.replica is not None
+        try:
+            written = self.memory.producers.find_repeated(header(value))
+        except Refused:
+            self.group.acknowledge(self, client, value, None)
+            return True
+        if written is None:
+            return False
+        self._waiting.append(Waiting(written.base_offset + 1, client, value, self.replica.epoch))
+        self._release_waiting()
+        return True
+
+    def serve(self, offset: Offset, known_epoch: Epoch) -> tuple[Reading, tuple[Batch, ...]] | None:
+        """What a consumer gets; None when nobody is there to answer."""
+        if self.is_paused:
+            return None
+        self.tell(TimePassed())
+        if self.replica is None:
+            return None
+        answer = reading(self.replica, offset, known_epoch)
+        if answer is not Reading.RECORDS:
+            return answer, ()
+        try:
+            return answer, self.disk.seen.read(offset, self.replica.high_watermark, _READ_BATCHES)
+        except DamagedBatch:
+            self._break_down_damaged()
+            return None
 
     def expire(self) -> None:
         """Retention takes some of what is committed and flushed here."""
-        if self.replica is None or self._cluster.now_ms < self.paused_until_ms:
+        if self.replica is None or self.is_paused:
             return
         upto = min(self.replica.high_watermark, self.disk.safe.end_offset)
         if upto > self.disk.start_offset:
@@ -172,10 +275,10 @@ class Host:
         """Come back at the replica's deadline."""
         if self.replica is None:
             return
-        deadline_ms = max(self.replica.deadline_ms - self.clock_ahead_ms, self._cluster.now_ms)
+        deadline_ms = max(self.replica.deadline_ms - self.machine.clock_ahead_ms, self._world.now_ms)
         if self._wake_at_ms is None or deadline_ms < self._wake_at_ms:
             self._wake_at_ms = deadline_ms
-            self._cluster.at_in_life(self, deadline_ms, lambda: self._woken(deadline_ms))
+            self._world.at_in_life(self, deadline_ms, lambda: self._woken(deadline_ms))
 
     def _woken(self, deadline_ms: float) -> None:
         if self._wake_at_ms == deadline_ms:
@@ -189,20 +292,24 @@ class Host:
             case Append(items):
                 for item in items:
                     self.disk.append(item)
+                self.memory.appended(items)
             case CutEnd(point):
                 self.disk.cut(point)
+                self.memory.cut()
             case SaveVote(epoch, voted_for):
                 self.disk.epoch, self.disk.voted_for = epoch, voted_for
             case StartFlush(number):
                 self._start_flush(number)
             case Send(to, message):
-                self._cluster.send(self, to, message)
+                self.machine.send(to, self.partition, message)
             case ReadAndSend():
                 self._read_and_send(effect)
             case Release(high_watermark):
                 self._save_high_watermark(high_watermark)
+                self.memory.committed(high_watermark)
                 self._release_waiting()
-            case Announce(role):
+            case Announce(role, epoch):
+                self.machine.streams.turned(self.partition, role, epoch)
                 if role is not Role.LEADER:
                     self._waiting = []  # they hear nothing, and try again
             case _:
@@ -210,40 +317,50 @@ class Host:
 
     def _save_high_watermark(self, high_watermark: Offset) -> None:
         assert self.replica is not None
-        self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
+        if self._chance.random() < _SAVES_HIGH_WATERMARK:
+            self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
 
     def _carry_out_rarely(self, effect: Effect) -> None:
         match effect:
             case FetchSnapshot(leader, point):
-                self._cluster.ask_snapshot(self, leader.broker, point)
+                self.group.ask_snapshot(self, leader.broker, point)
             case RestartLog(point):
-                self.disk.restart(point, self._snapshot_sum)
+                self.disk.restart(point, self._snapshot_sum, self._snapshot)
+                self.memory.begin(point.mark.start_offset)
             case AskController(proposal):
-                self._cluster.ask_controller(self, proposal)
+                self.group.ask_controller(self, proposal)
 
-    def snapshot_arrived(self, point: SnapshotPoint, checksum: int) -> None:
-        self._snapshot_sum = checksum
+    def snapshot_arrived(self, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
+        self._snapshot_sum, self._snapshot = checksum, snapshot
         self.tell(SnapshotStored(point))
 
     def _start_flush(self, number: int) -> None:
         self.disk.begin_flush(number)
-        swarm = self._cluster.network.swarm
-        delay_ms = self._chance.random() * swarm.flush_ms + self.slow_flush_ms
-        self._cluster.at_in_life(self, self._cluster.now_ms + delay_ms, lambda: self._flush_done(number))
+        flush_ms = self.group.network.swarm.flush_ms
+        delay_ms = self._chance.random() * flush_ms + self.machine.slow_flush_ms
+        self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._flush_done(number))
 
     def _flush_done(self, number: int) -> None:
+        if self.machine.flush_fails:
+            self.flush_failed(number)
+            return
         try:
             self._maybe_lose_power("before", Flushed(number))
             self.disk.end_flush(number)
             self._maybe_lose_power("after", Flushed(number))
         except PowerCut:
-            self._cluster.crash(self, self.crash_down_ms)
+            self._world.crash(self.machine, self.machine.crash_down_ms)
             return
         self.tell(Flushed(number))
 
+    def flush_failed(self, number: int) -> None:
+        """Nobody knows what of it is on the disk, and asking again would be answered with a lie."""
+        self.machine.flush_fails = False
+        self._world.crash(self.machine, _REPAIR_MS)
+
     def _read_and_send(self, effect: ReadAndSend) -> None:
         batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
-        self._cluster.send(self, effect.to, replace(effect.message, batches=batches))
+        self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
 
     def _release_waiting(self) -> None:
         replica = self.replica
@@ -253,8 +370,8 @@ class Host:
         if done:
             self._waiting = [each for each in self._waiting if each.offset > replica.high_watermark]
             for each in done:
-                self._cluster.answer(self, each.client, each.value, each.offset)
+                self.group.acknowledge(self, each.client, each.value, each.offset)
 
     def _maybe_lose_power(self, when: str, what: Effect | Flushed) -> None:
-        if self.crash_at is not None and self.crash_at == f"{when} {type(what).__name__}":
+        if self.machine.crash_at == f"{when} {type(what).__name__}":
             raise PowerCut

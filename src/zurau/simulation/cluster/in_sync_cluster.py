@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from zurau.ids import BrokerId, Epoch
 from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release
 from zurau.replica.events import BrokerRegistered, PartitionChanged
 from zurau.replica.identity import ReplicaId
@@ -23,23 +24,24 @@ from zurau.simulation.cluster.checkers import (
     OneLeaderPerEpoch,
 )
 from zurau.simulation.cluster.cluster import Cluster
-from zurau.simulation.cluster.controller import Controller
+from zurau.simulation.cluster.controller import CONTROLLER
 from zurau.simulation.cluster.host import AnyReplica, Host
+from zurau.simulation.cluster.state_checkers import STATE_CHECKERS
 from zurau.simulation.cluster.storage import ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
-#: The controller's place in the network.
-CONTROLLER = 0
-_HEARTBEAT_MS = 60
-
 
 class InSyncHost(Host):
+    def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
+        self.tell(BrokerRegistered(broker_epoch))
+        self.tell(PartitionChanged(state))
+
     def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
         return InSyncReplica(
             self.id,
             log=disk.view(),
             high_watermark=max(disk.high_watermark, disk.start_offset),
-            settings=self._cluster.swarm.settings,
+            settings=self.group.swarm.settings,
             randomness=SeededRandomness(self._chance.getrandbits(48)),
         )
 
@@ -50,91 +52,80 @@ class InSyncCluster(Cluster):
     host_class = InSyncHost
 
     def checkers(self) -> list[Checker]:
-        replicas = tuple(host.id for host in self.hosts)
-        self.controller = Controller(self, replicas)
+        self.controller = self.world.controller
+        self.controller.create(self.partition, tuple(host.id for host in self.hosts))
         #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
         self.tainted: dict[ReplicaId, int] = {}
-        return [checker(self) for checker in IN_SYNC_CHECKERS]
+        found = [checker(self) for checker in (*IN_SYNC_CHECKERS, *STATE_CHECKERS)]
+        self.in_sync_checkers = [checker for checker in found if isinstance(checker, InSyncChecker)]
+        return found
+
+    @property
+    def state(self) -> PartitionState:
+        """What the controller has committed."""
+        return self.controller.committed.partitions[self.partition]
+
+    def forget(self) -> None:
+        self.controller.delete(self.partition)
 
     # Between brokers and the controller
 
-    def started(self, host: Host) -> None:
-        self._beat(host)
-
-    def _beat(self, host: Host) -> None:
-        """Say that it is alive; hear what the controller says."""
-        replica, life, was_clean, is_paused = host.id, host.life, host.was_clean, self.now_ms < host.paused_until_ms
-        self.at_in_life(host, self.now_ms + _HEARTBEAT_MS, lambda: self._beat(host))
-
-        def heard() -> None:
-            broker_epoch = self.controller.heard(replica, life, was_clean=was_clean)
-            if broker_epoch is not None:
-                self._reply(host, life, broker_epoch)
-
-        if not is_paused:
-            self.network.send(host.broker, CONTROLLER, heard)
-
-    def _reply(self, host: Host, life: int, broker_epoch: int) -> None:
-        partition = self.controller.partition
-
-        def deliver() -> None:
-            if host.life == life and host.is_up:
-                host.tell(BrokerRegistered(broker_epoch))
-                host.tell(PartitionChanged(partition))
-
-        self.network.send(CONTROLLER, host.broker, deliver)
-
     def ask_controller(self, host: Host, proposal: InSyncProposal) -> None:
-        self.network.send(host.broker, CONTROLLER, lambda: self.controller.propose(proposal))
+        self.network.send(host.broker, CONTROLLER, lambda: self.controller.propose(self.partition, proposal))
 
     def partition_changed(self, before: PartitionState, now: PartitionState) -> None:
         leader = now.leader or "nobody"
-        self.note(f"-- the controller: {leader} leads in epoch {now.leader_epoch}, in sync: {_names(now.in_sync)}")
+        where = "" if self.swarm.partitions == 1 else f" of {self.partition.partition}"
+        self.note(
+            f"-- the controller{where}: {leader} leads in epoch {now.leader_epoch}, in sync: {_names(now.in_sync)}"
+        )
         for checker in self.in_sync_checkers:
             checker.changed(before, now)
 
-    def registered(self, replica: ReplicaId, life: int) -> None:
+    def elected(self, leader: ReplicaId) -> None:
+        for checker in self.in_sync_checkers:
+            checker.elected(leader)
+
+    def registered(self, broker: BrokerId, life: int) -> None:
         """The controller knows of this start, and of every loss before it."""
-        known = [each for each in self.tainted if each.broker == replica.broker and self.tainted[each] < life]
+        known = [each for each in self.tainted if each.broker == broker and self.tainted[each] < life]
         for each in known:
             del self.tainted[each]
 
     def operate(self) -> None:
-        self.controller.look()
-        self.at(self.now_ms + 50, self.operate)
+        """The controller does everything."""
 
     # Losses: of k in-sync replicas, at most k-1
 
-    def crash(self, host: Host, down_ms: float, *, loses: bool = True) -> None:
-        if loses and not self.swarm.settings.waits_for_flush and host.is_up:
-            loses = self._may_lose(host.id)
-            if loses:
-                self.tainted[host.id] = host.life
-        super().crash(host, down_ms, loses=loses)
+    def loses(self, host: Host, *, disk: bool = False) -> None:
+        if disk or not self.swarm.settings.waits_for_flush:
+            self.tainted[host.id] = host.machine.life
 
-    def wipe(self, host: Host, down_ms: float) -> None:
-        if not host.is_up or not self._may_lose(host.id):
-            return
-        self.tainted[host.id] = host.life
-        super().crash(host, down_ms, loses=False)
-        host.was_clean = False
-        self.replace_disk(host)
+    def may_lose(self, host: Host) -> bool:
+        return self.swarm.settings.waits_for_flush or self.may_wipe(host)
 
-    def _may_lose(self, replica: ReplicaId) -> bool:
+    def may_wipe(self, host: Host) -> bool:
         """Somebody is left that has everything, and whom the controller would choose."""
-        lost = {*self.tainted, replica}
-        if any(each not in lost for each in self.controller.partition.in_sync):
+        lost = {*self.tainted, host.id}
+        if any(each not in lost for each in self.state.in_sync):
             return True
-        last = [each for each in self.controller.eligible if each not in lost][-1:]
+        last = [each for each in self.controller.committed.eligible[self.partition] if each not in lost][-1:]
         disk = self.disk_of(last[0]) if last else None
         return disk is not None and disk.seen.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
 
-    def members(self, leader: Host) -> Sequence[ReplicaId]:
-        return self.controller.partition.in_sync
+    def reads_again(self, host: Host) -> None:
+        if host.disk.is_damaged and not self.may_wipe(host):
+            # The set has shrunk to it since the bit flipped: a loss that nobody promises to survive.
+            host.disk.heal()
+            self.tainted.pop(host.id, None)
 
-    @property
-    def in_sync_checkers(self) -> list[InSyncChecker]:
-        return [checker for checker in self.all_checkers if isinstance(checker, InSyncChecker)]
+    def put_back(self, host: Host) -> None:
+        """An old copy of the disk, under its old name: it does not remember the last start that the controller has
+        seen, and so it is found out."""
+        self.replace_disk(host, host.old_copy)
+
+    def members(self, leader: Host) -> Sequence[ReplicaId]:
+        return self.state.in_sync
 
 
 class InSyncChecker(Checker):
@@ -143,10 +134,13 @@ class InSyncChecker(Checker):
     cluster: InSyncCluster
 
     def changed(self, before: PartitionState, now: PartitionState) -> None:
-        """The controller has decided."""
+        """The controller has decided, and it is committed."""
+
+    def elected(self, leader: ReplicaId) -> None:
+        """The controller has chosen a leader."""
 
     def untainted(self) -> list[ReplicaId]:
-        return [each for each in self.cluster.controller.partition.in_sync if each not in self.cluster.tainted]
+        return [each for each in self.cluster.state.in_sync if each not in self.cluster.tainted]
 
     def lacking(self, replicas: Sequence[ReplicaId], *, flushed: bool) -> list[ReplicaId]:
         """Those that do not have everything that is committed."""
@@ -184,7 +178,7 @@ class LeadersCountEverybody(InSyncChecker):
 
     def see(self, host: Host, effect: Effect) -> None:
         if isinstance(host.replica, InSyncReplica) and host.replica.role is Role.LEADER and isinstance(effect, Release):
-            known = self.cluster.controller.partition
+            known = self.cluster.state
             if known.leader_epoch == host.replica.epoch:
                 missing = sorted(set(known.in_sync) - set(host.replica.maximal_in_sync))
                 self.require(not missing, lambda: f"{host.id} does not count {_names(missing)}")
@@ -199,7 +193,7 @@ class ControllerEpochsOnlyRise(InSyncChecker, LookingChecker):
 
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, Append)
-        limit = self.cluster.controller.partition.leader_epoch
+        limit = self.cluster.state.leader_epoch
         self.require(effect.items[-1].epoch <= limit, lambda: f"{host.id} has an epoch that nobody gave")
 
     def changed(self, before: PartitionState, now: PartitionState) -> None:
@@ -208,11 +202,22 @@ class ControllerEpochsOnlyRise(InSyncChecker, LookingChecker):
         self.require(bool(now.in_sync) and now.leader in (None, *now.in_sync), lambda: f"{now}")
 
     def look(self) -> None:
-        actual = self.cluster.controller.partition.partition_epoch
+        actual = self.cluster.state.partition_epoch
         for host in self.cluster.hosts:
             if isinstance(host.replica, InSyncReplica):
                 known = host.replica.assignment.partition_epoch
                 self.require(known <= actual, lambda: "somebody knows more than the controller")
+
+
+class LeadersAreSpread(InSyncChecker):
+    """Whoever is chosen to lead leads no more partitions than another that could have been chosen."""
+
+    def elected(self, leader: ReplicaId) -> None:
+        controller = self.cluster.controller
+        led = controller.led()
+        for other in controller.able(self.cluster.partition):
+            fewer = led.get(other.broker, 0) < led[leader.broker] - 1
+            self.require(not fewer, lambda other=other: f"{leader} leads, and {other} leads less: {led}")  # type: ignore[misc]
 
 
 IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (
@@ -227,6 +232,7 @@ IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (
     InSyncHaveWhatIsCommitted,
     LeadersCountEverybody,
     ControllerEpochsOnlyRise,
+    LeadersAreSpread,
 )
 
 

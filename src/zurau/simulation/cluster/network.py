@@ -1,4 +1,4 @@
-"""Messages between brokers: lost, doubled, late, out of order, or cut off in one direction."""
+"""Messages between brokers: lost, doubled, late, out of order, cut off in one direction, or gone with a connection."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from random import Random
 from zurau.simulation.cluster.swarm import Swarm
 
 Schedule = Callable[[float, Callable[[], None]], None]
+Pair = tuple[int, int]
 
 
 class Network:
@@ -16,32 +17,40 @@ class Network:
         self._chance = chance
         self._schedule = schedule
         #: Directed pairs that hear nothing, and by how many faults.
-        self._cuts: dict[tuple[int, int], int] = {}
+        self._cuts: dict[Pair, int] = {}
+        #: How often the connection of a pair was reset.
+        self._resets: dict[Pair, int] = {}
 
     def send(self, source: int, target: int, deliver: Callable[[], None]) -> None:
         """`deliver` is called once, twice or never."""
         swarm, chance = self.swarm, self._chance
         copies = 2 if swarm.duplication and chance.random() < swarm.duplication else 1
+        pair = (source, target)
+        resets = self._resets.get(pair)
         for _ in range(copies):
             if swarm.loss and chance.random() < swarm.loss:
                 continue
             delay_ms = 0.2 + chance.random() * swarm.delay_ms
             if swarm.straggling and chance.random() < swarm.straggling:
                 delay_ms *= 10
-            self._schedule(delay_ms, lambda: self._arrive(source, target, deliver))
+            self._schedule(delay_ms, lambda: self._arrive(pair, resets, deliver))
 
-    def cut(self, pair: tuple[int, int]) -> None:
+    def cut(self, pair: Pair) -> None:
         self._cuts[pair] = self._cuts.get(pair, 0) + 1
 
     def is_cut(self, source: int, target: int) -> bool:
         return bool(self._cuts.get((source, target)))
 
-    def mend(self, pair: tuple[int, int]) -> None:
+    def mend(self, pair: Pair) -> None:
         self._cuts[pair] = max(0, self._cuts.get(pair, 0) - 1)
 
     def mend_all(self) -> None:
         self._cuts = {}
 
-    def _arrive(self, source: int, target: int, deliver: Callable[[], None]) -> None:
-        if not self.is_cut(source, target):
+    def reset(self, pair: Pair) -> None:
+        """Whatever is under way in this direction is lost."""
+        self._resets[pair] = self._resets.get(pair, 0) + 1
+
+    def _arrive(self, pair: Pair, resets: int | None, deliver: Callable[[], None]) -> None:
+        if not self._cuts.get(pair) and self._resets.get(pair) == resets:
             deliver()

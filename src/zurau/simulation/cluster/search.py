@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zurau.simulation.cluster.checkers import Violation
-from zurau.simulation.cluster.cluster import Cluster
-from zurau.simulation.cluster.faults import KIND_NAMES, Fault, plan
-from zurau.simulation.cluster.in_sync_cluster import InSyncCluster
+from zurau.simulation.cluster.disk_faults import plan_disks
+from zurau.simulation.cluster.faults import Fault
+from zurau.simulation.cluster.plan import KIND_NAMES, plan
 from zurau.simulation.cluster.swarm import Mode, draw
 from zurau.simulation.cluster.transcript import Transcript
+from zurau.simulation.cluster.world import World
 
-CLUSTERS: dict[Mode, type[Cluster]] = {"quorum": Cluster, "isr": InSyncCluster}
+MODES: tuple[Mode, ...] = ("quorum", "isr")
 _SHRINK_RUNS = 80
 
 
@@ -29,10 +30,13 @@ class Outcome:
     acknowledged: int
     virtual_ms: float
     violation: Violation | None
+    #: What the invariant says that is broken.
+    meaning: str = ""
 
 
 def faults_of(mode: Mode, seed: int) -> tuple[Fault, ...]:
-    return plan(draw(seed, mode, KIND_NAMES[mode]))
+    swarm = draw(seed, mode, KIND_NAMES[mode])
+    return tuple(sorted((*plan(swarm), *plan_disks(swarm)), key=lambda fault: fault.at_ms))
 
 
 def run_seed(
@@ -40,14 +44,15 @@ def run_seed(
 ) -> Outcome:
     """One history. Without `faults`, those of the seed."""
     given = faults_of(mode, seed) if faults is None else faults
-    cluster = CLUSTERS[mode](draw(seed, mode, KIND_NAMES[mode]), given, transcript=transcript)
-    violation = None
+    world = World(draw(seed, mode, KIND_NAMES[mode]), given, transcript=transcript)
+    violation, meaning = None, ""
     try:
-        cluster.run()
+        world.run()
     except Violation as found:
-        violation = found
-        cluster.note(f"!! {found}")
-    return Outcome(seed, cluster.event_count, len(cluster.truth.acknowledged), cluster.now_ms, violation)
+        checkers = [*world.stream_checkers, *(checker for group in world.groups for checker in group.all_checkers)]
+        violation, meaning = found, found.meaning(checkers)
+        world.note(f"!! {found}")
+    return Outcome(seed, world.event_count, world.acknowledged_count, world.now_ms, violation, meaning)
 
 
 def run_seeds(mode: Mode, first_seed: int, count: int) -> Iterator[Outcome]:
@@ -82,9 +87,15 @@ class Report:
 
     seed: int
     violation: str
+    #: What the invariant says that is broken.
+    meaning: str
+    world: str
+    drawn_count: int
     fault_numbers: tuple[int, ...]
     faults: tuple[Fault, ...]
     transcript: tuple[str, ...]
+    #: The lines of it that tell the story in short.
+    turns: tuple[str, ...]
     command: str
 
 
@@ -97,4 +108,15 @@ def report(mode: Mode, seed: int, invariant: str, only: Sequence[int] | None = N
     outcome = run_seed(mode, seed, faults, transcript)
     listed = ",".join(map(str, numbers)) or "none"
     command = f"zurau simulate --mode {mode} --first-seed {seed} --seeds 1 --faults {listed} --transcript -"
-    return Report(seed, str(outcome.violation), numbers, faults, tuple(transcript.lines), command)
+    return Report(
+        seed,
+        str(outcome.violation),
+        outcome.meaning,
+        str(draw(seed, mode, KIND_NAMES[mode])),
+        len(drawn),
+        numbers,
+        faults,
+        tuple(transcript.lines),
+        tuple(transcript.turns),
+        command,
+    )

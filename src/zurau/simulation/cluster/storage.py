@@ -1,8 +1,9 @@
-"""A replica's disk: a log whose writes reach the platter in order, and late, and a file for the vote.
+"""A replica's disk: a log whose writes reach the platter in order, and late, a file for the vote, and a snapshot.
 
 Every item carries a checksum of everything up to it, so that two logs are compared at a glance, and stays known when
 retention has removed it. After a crash the log is what was flushed and some beginning of what was written since; a
-batch that was torn is one that is not there, as recovery finds by its checksum.
+batch that was torn is one that is not there, as recovery finds by its checksum. How far the log was flushed is written
+beside it, with every flush: so recovery can tell a batch that was torn from one that was damaged later.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership, VoterChange, Voters
 from zurau.replica.messages import SnapshotPoint
-from zurau.replica.position import Batch, EpochMark, Item, Position
+from zurau.replica.position import NO_EPOCH, Batch, EpochMark, Item, Position
+from zurau.replica.recovery import Found
+from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, follow
+
+
+class DamagedBatch(Exception):
+    """What was read does not match its checksum."""
+
+    def __init__(self) -> None:
+        super().__init__("what it has read does not match its checksum")
 
 
 @dataclass(slots=True)
@@ -29,6 +39,8 @@ class StoredLog:
     sums: list[int] = field(default_factory=list)
     first_sum: int = 0
     first_offset: Offset = 0
+    #: Items in which a bit has flipped, by their place in the list.
+    damaged: set[int] = field(default_factory=set)
 
     @property
     def end_offset(self) -> Offset:
@@ -47,7 +59,11 @@ class StoredLog:
         keep = len(self.items)
         while keep and (self.ends[keep - 1] > point.offset or self.items[keep - 1].epoch > point.epoch):
             keep -= 1
-        del self.items[keep:], self.ends[keep:], self.sums[keep:]
+        self._keep(keep)
+
+    def _keep(self, count: int) -> None:
+        del self.items[count:], self.ends[count:], self.sums[count:]
+        self.damaged = {index for index in self.damaged if index < count}
 
     def sum_at(self, offset: Offset) -> int | None:
         """The checksum up to the last batch before `offset`; None when the log does not come so far."""
@@ -59,12 +75,32 @@ class StoredLog:
         return self.sums[at]
 
     def read(self, offset: Offset, upto: Offset, count_max: int) -> tuple[Batch, ...]:
+        """Raises `DamagedBatch`."""
         first = bisect_right(self.ends, offset)
+        if self.damaged:
+            self.check(range(first, min(first + 2 * count_max, len(self.items))))
         found = [item for item in self.items[first : first + 2 * count_max] if isinstance(item, Batch)]
         return tuple(batch for batch in found[:count_max] if batch.next_offset <= upto)
 
+    def check(self, places: range) -> None:
+        """Look at the checksums of what is about to be read."""
+        if not self.damaged.isdisjoint(places):
+            raise DamagedBatch
+
+    def since(self, offset: Offset) -> list[Batch]:
+        """The batches from there on, for whoever follows the log."""
+        first = bisect_right(self.ends, offset)
+        return [item for item in self.items[first:] if isinstance(item, Batch)]
+
+    def cut_damaged(self, start_offset: Offset) -> None:
+        """Keep what is before the first item that does not match its checksum; what retention removed is not read."""
+        bad = [index for index in self.damaged if self.ends[index] > start_offset]
+        if bad:
+            self._keep(min(bad))
+
     def copy(self) -> StoredLog:
-        return StoredLog(list(self.items), list(self.ends), list(self.sums), self.first_sum, self.first_offset)
+        lists = (list(self.items), list(self.ends), list(self.sums))
+        return StoredLog(*lists, self.first_sum, self.first_offset, set(self.damaged))
 
 
 Write = Item | Position
@@ -76,6 +112,8 @@ class ReplicaDisk:
         self.first_voters = voters
         self.seen = StoredLog()
         self.safe = StoredLog()
+        #: What was safe before a snapshot took its place; for the checkers.
+        self.replaced = StoredLog()
         #: What `seen` has and `safe` has not, in order.
         self._writes: list[Write] = []
         self._flush_marks: dict[int, int] = {}
@@ -88,6 +126,14 @@ class ReplicaDisk:
         self.has_lost = False
         #: Where the log begins since retention or a snapshot moved its start.
         self._first_mark: EpochMark | None = None
+        #: What was before the start.
+        self.snapshot: Snapshot = EMPTY
+        #: How far the log was flushed, written down with every flush and lowered before a cut.
+        self.flushed = Position(NO_EPOCH, 0)
+        self.vote_is_damaged = False
+        self.snapshot_is_damaged = False
+        #: Only the process dies at the next crash: what the kernel has is written later.
+        self.survives_in_cache = False
 
     # Writing
 
@@ -105,9 +151,11 @@ class ReplicaDisk:
     def end_flush(self, number: int) -> None:
         upto = self._flush_marks.pop(number)
         self._settle(upto)
+        self.flushed = self._end_of(self.safe)
         self._flush_marks = {each: mark - upto for each, mark in self._flush_marks.items()}
 
     def crash(self, chance: Random, *, loses: bool = True) -> None:
+        loses, self.survives_in_cache = loses and not self.survives_in_cache, False
         kept = chance.randint(0, len(self._writes)) if loses else len(self._writes)
         self.has_lost = kept < len(self._writes)
         self._settle(kept)
@@ -116,7 +164,11 @@ class ReplicaDisk:
         self.seen = self.safe.copy()
         self.high_watermark = min(self.high_watermark, self.seen.end_offset)
 
-    def restart(self, point: SnapshotPoint, checksum: int) -> None:
+    def restart(self, point: SnapshotPoint, checksum: int, snapshot: Snapshot = EMPTY) -> None:
+        self.replaced = self.safe
+        self.snapshot = snapshot
+        self.snapshot_is_damaged = False
+        self.flushed = Position(point.mark.epoch, point.mark.start_offset)
         self.seen = StoredLog(first_sum=checksum, first_offset=point.mark.start_offset)
         self.safe = self.seen.copy()
         self._writes = []
@@ -130,6 +182,8 @@ class ReplicaDisk:
         view.cut_start(offset)
         members = self.membership()
         members.cut_start(offset)
+        gone = [batch for batch in self.seen.since(self.start_offset) if batch.next_offset <= offset]
+        self.snapshot = follow(self.snapshot, gone)
         self.start_offset = offset
         self._first_mark = view.epochs.marks[0]
         self.first_voters = members.first
@@ -138,11 +192,77 @@ class ReplicaDisk:
         for write in self._writes[:count]:
             if isinstance(write, Position):
                 self.safe.cut(write)
+                self.flushed = min(self.flushed, self._end_of(self.safe))
             else:
                 self.safe.append(write)
         del self._writes[:count]
 
+    def _end_of(self, log: StoredLog) -> Position:
+        first = self._first_mark
+        epoch = log.items[-1].epoch if log.items else NO_EPOCH
+        return Position(max(epoch, first.epoch if first is not None else NO_EPOCH), log.end_offset)
+
+    # Going bad
+
+    @property
+    def is_damaged(self) -> bool:
+        """Somewhere that would be read again."""
+        in_log = any(self.safe.ends[index] > self.start_offset for index in self.safe.damaged)
+        return in_log or self.vote_is_damaged or self.snapshot_is_damaged
+
+    def flip_bit(self, chance: Random) -> str | None:
+        """Damage something that was flushed; returns what."""
+        if chance.random() < 0.15:
+            self.vote_is_damaged = True
+            return "its vote"
+        if self.start_offset > 0 and chance.random() < 0.3:
+            self.snapshot_is_damaged = True
+            return "its snapshot"
+        first = bisect_right(self.safe.ends, self.start_offset)
+        both = range(first, min(len(self.safe.items), len(self.seen.items)))
+        able = [index for index in both if self.safe.sums[index] == self.seen.sums[index]]
+        if not able:
+            return None
+        # The end of the log is where a damaged batch is most easily taken for a torn one.
+        index = chance.choice([able[-1], chance.choice(able)])
+        self.safe.damaged.add(index)
+        self.seen.damaged.add(index)
+        return str(self.safe.items[index])
+
+    def heal(self) -> None:
+        """It was not so bad."""
+        self.safe.damaged, self.seen.damaged = set(), set()
+        self.vote_is_damaged = self.snapshot_is_damaged = False
+
     # Reading
+
+    def recover(self) -> Found:
+        """Read everything, cut off what does not match its checksum, and say what was found."""
+        self.safe.cut_damaged(self.start_offset)
+        whole, promised = self._end_of(self.safe), self.flushed
+        self.seen = self.safe.copy()
+        self.high_watermark = min(self.high_watermark, self.seen.end_offset)
+        self.flushed = whole
+        return Found(whole, promised, has_vote=not self.vote_is_damaged, has_snapshot=not self.snapshot_is_damaged)
+
+    def copy(self, directory: str) -> ReplicaDisk:
+        """What is flushed here, in another directory or in this one at another time."""
+        copied = ReplicaDisk(directory, self.first_voters)
+        copied.safe, copied.seen = self.safe.copy(), self.safe.copy()
+        copied.start_offset, copied._first_mark, copied.snapshot = self.start_offset, self._first_mark, self.snapshot
+        copied.epoch, copied.voted_for, copied.flushed = self.epoch, self.voted_for, self.flushed
+        copied.high_watermark = min(self.high_watermark, self.safe.end_offset)
+        return copied
+
+    def salvage(self, directory: str) -> ReplicaDisk:
+        """A new replica that begins with what is whole of an old one's log, and has promised nothing to anybody."""
+        if self.snapshot_is_damaged:
+            return ReplicaDisk(directory, self.first_voters)
+        salvaged = self.copy(directory)
+        salvaged.voted_for = None
+        if self.vote_is_damaged:
+            salvaged.epoch = 0
+        return salvaged
 
     def view(self) -> LogView:
         """What recovery finds."""

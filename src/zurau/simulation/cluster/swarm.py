@@ -33,8 +33,20 @@ class Swarm:
     straggling: float
     flush_ms: int
     settings: ReplicaSettings
+    #: How long it may take to send a snapshot.
+    snapshot_ms: int
     #: How many of the brokers hold and vote for the partition at first; the others come later.
     replicas: int = 0
+    partitions: int = 1
+    #: Whether brokers talk through one stream per pair, or about every partition by itself.
+    is_coalesced: bool = True
+    #: How long the controller's decisions take to be committed.
+    commit_ms: int = 0
+
+    def __str__(self) -> str:
+        network = f"messages take up to {self.delay_ms} ms, {self.loss:.0%} are lost, {self.duplication:.0%} doubled"
+        size = f"{self.brokers} brokers, {self.partitions} partitions, {self.clients} clients"
+        return f"{size}; {network}; a flush takes up to {self.flush_ms} ms"
 
 
 def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
@@ -62,7 +74,11 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         straggling=chance.choice([0, 0, 0.02, 0.15]),
         flush_ms=chance.choice([1, 3, 10, 40, 120]),
         settings=settings,
+        snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 50, 1000]),
         replicas=brokers,
+        partitions=chance.choice([1, 1, 1, 2, 2, 3, 4]),
+        is_coalesced=chance.random() < 0.7,
+        commit_ms=chance.choice([0, 2, 20, 100]),
     )
     if mode == "isr":
         return _in_sync(swarm, chance)
@@ -84,4 +100,6 @@ def _in_sync(swarm: Swarm, chance: Random) -> Swarm:
 
 def calm(swarm: Swarm) -> Swarm:
     """The same world on a good day."""
-    return replace(swarm, loss=0.0, duplication=0.0, straggling=0.0, delay_ms=min(swarm.delay_ms, 5), flush_ms=2)
+    return replace(
+        swarm, loss=0.0, duplication=0.0, straggling=0.0, delay_ms=min(swarm.delay_ms, 5), flush_ms=2, snapshot_ms=10
+    )

@@ -4,38 +4,96 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zurau.replica.effects import Announce, Append, CutEnd, Effect, ReadAndSend, Release, RestartLog, SaveVote, Send
-from zurau.replica.events import Event, Received, TimePassed
+from zurau.replica.effects import (
+    Announce,
+    Append,
+    AskController,
+    CutEnd,
+    Effect,
+    FetchSnapshot,
+    ReadAndSend,
+    Refuse,
+    Release,
+    RestartLog,
+    SaveVote,
+    Send,
+    StartFlush,
+)
+from zurau.replica.events import (
+    BrokerRegistered,
+    Event,
+    Flushed,
+    LogStartMoved,
+    PartitionChanged,
+    Received,
+    RecordsOffered,
+    SnapshotStored,
+    TimePassed,
+)
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, Vote, VoteAnswer
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.host import Host
 
+#: How the lines begin that are not about one replica.
+_OF_THE_WORLD = ("!!", "--")
+
 
 class Transcript:
     def __init__(self) -> None:
         self.lines: list[str] = []
+        #: The lines that somebody who is in a hurry would read.
+        self.turns: list[str] = []
         self.now_ms = 0.0
+        #: What is of interest only if something follows from it.
+        self._waiting: str | None = None
 
-    def note(self, line: str) -> None:
+    def note(self, line: str, *, is_turn: bool | None = None) -> None:
         self.lines.append(f"{self.now_ms:9.1f}  {line}")
+        if line.startswith(_OF_THE_WORLD) if is_turn is None else is_turn:
+            self.turns.append(self.lines[-1])
 
     def told(self, host: Host, event: Event) -> None:
-        match event:
-            case Received(message):
-                self.note(f"{host.id} hears from {message.sender}: {in_words(message)}")
-            case TimePassed():
-                self.note(f"{host.id} wakes")
-            case _:
-                self.note(f"{host.id} is told {event}")
+        line = f"{host.name} {event_in_words(event)}"
+        self._waiting = line if isinstance(event, TimePassed | PartitionChanged | BrokerRegistered) else None
+        if self._waiting is None:
+            self.note(line)
 
     def did(self, host: Host, effect: Effect) -> None:
-        line = effect_in_words(effect)
-        if line is not None:
-            self.note(f"    {host.id} {line}")
+        if self._waiting is not None:
+            self.note(self._waiting)
+            self._waiting = None
+        leads = isinstance(effect, Announce) and effect.role == "leader"
+        self.note(
+            f"    {host.name} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, CutEnd | RestartLog)
+        )
 
 
-def effect_in_words(effect: Effect) -> str | None:
+def event_in_words(event: Event) -> str:
+    match event:
+        case Received(message):
+            return f"hears from {message.sender}: {in_words(message)}"
+        case TimePassed():
+            return "wakes"
+        case RecordsOffered(data):
+            return f"is offered {data.decode()}"
+        case Flushed(number):
+            return f"has flushed ({number})"
+        case LogStartMoved(offset):
+            return f"has lost what was below {offset} to retention"
+        case SnapshotStored(point):
+            return f"has a snapshot of what was below {point.mark.start_offset}"
+        case PartitionChanged(state):
+            leader, names = state.leader or "nobody", ", ".join(map(str, state.in_sync))
+            epochs = f"epoch {state.leader_epoch}, state {state.partition_epoch}"
+            return f"hears from the controller: {leader} leads, in sync: {names} ({epochs})"
+        case BrokerRegistered(broker_epoch):
+            return f"hears from the controller: this is start {broker_epoch}"
+        case _:
+            return f"is told {event}"
+
+
+def effect_in_words(effect: Effect) -> str:
     match effect:
         case SaveVote(epoch, voted_for):
             return f"saves epoch {epoch}, " + (f"votes for {voted_for}" if voted_for is not None else "no vote yet")
@@ -54,6 +112,21 @@ def effect_in_words(effect: Effect) -> str | None:
             return f"is {role}{follows} in epoch {epoch}"
         case RestartLog(point):
             return f"begins its log anew at {point.mark.start_offset}, after epoch {point.mark.epoch}"
+        case _:
+            return _rare_effect_in_words(effect)
+
+
+def _rare_effect_in_words(effect: Effect) -> str:
+    match effect:
+        case StartFlush(number):
+            return f"begins to flush ({number})"
+        case Refuse(reason):
+            return f"refuses: {reason}"
+        case FetchSnapshot(leader, point):
+            return f"asks {leader} for a snapshot of what was below {point.mark.start_offset}"
+        case AskController(proposal):
+            names = ", ".join(map(str, proposal.in_sync))
+            return f"asks the controller for {names} in sync, instead of state {proposal.partition_epoch}"
         case _:
             return str(effect)
 

@@ -90,3 +90,12 @@ APIS: dict[int, Api] = {
         Api(75, "DescribeTopicPartitions", 0, 0),
     )
 }
+
+#: What our client can ask: all of the above, and what Apache Kafka serves and we do not yet.
+ASKED: dict[int, Api] = APIS | {
+    api.key: api
+    for api in (
+        Api(17, "SaslHandshake", 1, 1),
+        Api(36, "SaslAuthenticate", 0, 2),
+    )
+}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from zurau.errors import ProtocolViolation
 from zurau.ports import Buffer
-from zurau.wire.kafka.apis import APIS, Api
+from zurau.wire.kafka.apis import APIS, ASKED, Api
 from zurau.wire.kafka.codec import decode, encode
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.frame_reader import FrameReader
@@ -93,7 +93,7 @@ def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
     """The frame with its size, in chunks. For clients."""
     chunks = encode(request, header.api_version)
     client_id = b"" if header.client_id is None else header.client_id.encode()
-    tags = _NO_TAGS if APIS[header.api_key].is_flexible(header.api_version) else b""
+    tags = _NO_TAGS if ASKED[header.api_key].is_flexible(header.api_version) else b""
     size = _REQUEST_HEADER.size + len(client_id) + len(tags) + sum(map(len, chunks))
     client_id_length = -1 if header.client_id is None else len(client_id)
     packed = _SIZED_REQUEST_HEADER.pack(
@@ -114,7 +114,7 @@ def encode_response(header: RequestHeader, response: Message) -> list[Buffer]:
 
 def decode_response(header: RequestHeader, frame: memoryview) -> Message:
     """The answer to the request with this header, from a frame without its size. For clients."""
-    api, version = APIS[header.api_key], header.api_version
+    api, version = ASKED[header.api_key], header.api_version
     position = _CORRELATION.size
     try:
         (correlation_id,) = _CORRELATION.unpack_from(frame)

@@ -1,0 +1,40 @@
+"""What may be asked of a replica, in either mode. Nothing of it can be changed from outside."""
+
+from __future__ import annotations
+
+from zurau.ids import Epoch, Offset
+from zurau.replica.identity import ReplicaId
+from zurau.replica.log_view import LogView
+from zurau.replica.position import Position
+from zurau.replica.state import ReplicaState
+
+
+class ReplicaFacts:
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        self.id: ReplicaId = state.id
+        #: Read only: whoever asks looks at it, and leaves it as it is.
+        self.log: LogView = state.log
+
+    @property
+    def epoch(self) -> Epoch:
+        return self._state.epoch
+
+    @property
+    def leader(self) -> ReplicaId | None:
+        return self._state.leader
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self._state.high_watermark
+
+    @property
+    def safe_high_watermark(self) -> Offset:
+        """What may be written down for the next start. Not more than is flushed: a cut that is not may come undone in a
+        crash, and what was cut off must not pass for committed then."""
+        return self._state.safe_high_watermark
+
+    @property
+    def stored(self) -> Position:
+        """How much of its log it may be counted for."""
+        return self._state.stored

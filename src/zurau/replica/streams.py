@@ -1,0 +1,130 @@
+"""The streams of one broker: one to every other broker, and one from it (`session.py`).
+
+    for each message of a replica           streams.send(to, partition, message)
+    when a replica's role has changed       streams.turned(partition, role, epoch)
+    when something arrives                  what the replicas hear = streams.heard(sender, it, now_ms)
+    afterwards, and at `deadline_ms`        for to, it in streams.due(now_ms): send it
+
+A core, like a replica. A question that has no news waits at the other side for some; what is urgent meanwhile travels
+with the answer to the other side's open question, if there is one, and otherwise with the next question.
+"""
+
+from __future__ import annotations
+
+from zurau.ids import BrokerId, Epoch
+from zurau.ports import Randomness
+from zurau.replica.identity import PartitionId
+from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
+from zurau.replica.roles import Role
+from zurau.replica.session import Answer, Answering, Asking, Question, Said
+from zurau.replica.settings import ReplicaSettings
+
+_SESSION_BOUND = 1 << 48
+_ASKS = (Role.FOLLOWER, Role.PROSPECTIVE)
+
+
+class Peer:
+    """Another broker, and both directions."""
+
+    __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "refusals")
+
+    def __init__(self, session: int) -> None:
+        self.asking = Asking(session)
+        self.answering = Answering()
+        #: When to stop waiting for the answer to our question, and when to answer theirs without news.
+        self.give_up_ms = 0
+        self.answer_due_ms = 0
+        self.refusals: list[Answer] = []
+
+
+class Streams:
+    def __init__(self, settings: ReplicaSettings, randomness: Randomness) -> None:
+        self._settings = settings
+        self._randomness = randomness
+        self.peers: dict[BrokerId, Peer] = {}
+
+    def _peer(self, broker: BrokerId) -> Peer:
+        peer = self.peers.get(broker)
+        if peer is None:
+            peer = self.peers[broker] = Peer(self._randomness.below(_SESSION_BOUND))
+        return peer
+
+    # What replicas here want
+
+    def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None:
+        peer = self._peer(to)
+        match message:
+            case Fetch():
+                self._withdraw(partition, but=to)  # one asks one leader
+                peer.asking.tell(partition, message)
+            case Fetched() | FetchRefused():
+                peer.answering.tell(partition, message)
+            case _ if peer.answering.is_open:
+                peer.answering.tell(partition, message)
+            case _:
+                peer.asking.tell(partition, message)
+
+    def turned(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
+        """A replica here has another role. Nobody's silence may stand for what it was before."""
+        for peer in self.peers.values():
+            peer.answering.close(partition)
+            asked = peer.asking.asks(partition)
+            if asked is not None and (role not in _ASKS or asked.epoch != epoch):
+                peer.asking.withdraw(partition)
+
+    def fail(self, partition: PartitionId) -> None:
+        """There is no replica here, or none that works; it neither asks nor answers."""
+        self._withdraw(partition)
+        for peer in self.peers.values():
+            peer.answering.close(partition)
+
+    def _withdraw(self, partition: PartitionId, but: BrokerId | None = None) -> None:
+        for broker, peer in self.peers.items():
+            if broker != but:
+                peer.asking.withdraw(partition)
+
+    # What comes from other brokers
+
+    def heard(self, sender: BrokerId, it: Question | Answer, now_ms: int) -> tuple[Said, ...]:
+        peer = self._peer(sender)
+        if isinstance(it, Answer):
+            return peer.asking.answered(it)
+        said = peer.answering.asked(it)
+        if isinstance(said, Answer):
+            peer.refusals.append(said)
+            return ()
+        # A little later than the replicas would answer by themselves, so that their first words are in time.
+        peer.answer_due_ms = now_ms + self._settings.fetch_wait_ms + 1
+        return said
+
+    def lost(self, broker: BrokerId) -> None:
+        """The connection is gone."""
+        peer = self._peer(broker)
+        peer.asking.lost(self._randomness.below(_SESSION_BOUND))
+        peer.answering.lost()
+
+    # What there is to send
+
+    def due(self, now_ms: int) -> list[tuple[BrokerId, Question | Answer]]:
+        found: list[tuple[BrokerId, Question | Answer]] = []
+        for broker, peer in self.peers.items():
+            found += [(broker, refusal) for refusal in peer.refusals]
+            peer.refusals = []
+            if peer.answering.is_open and (peer.answering.has_news or now_ms >= peer.answer_due_ms):
+                answer = peer.answering.answer()
+                found += [(broker, answer)] if answer is not None else []
+            if peer.asking.is_open and now_ms >= peer.give_up_ms:
+                peer.asking.lost(self._randomness.below(_SESSION_BOUND))
+            if peer.asking.asks_something:
+                question = peer.asking.question()
+                if question is not None:
+                    peer.give_up_ms = now_ms + self._settings.fetch_wait_ms + self._settings.retry_ms
+                    found.append((broker, question))
+        return found
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When something is due although nothing happens."""
+        open_ = [peer.give_up_ms for peer in self.peers.values() if peer.asking.is_open]
+        open_ += [peer.answer_due_ms for peer in self.peers.values() if peer.answering.is_open]
+        return min(open_, default=None)

@@ -1,0 +1,58 @@
+"""The same source on a cluster: a real master with two workers, and Spark Connect in front of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
+
+from standalone import connect_server, environment, standalone_cluster
+
+from zurau.client.producer import Producer
+
+# A cluster takes its time to start, in which the other tests go on.
+pytestmark = [pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(600)]
+
+COUNT = 1000
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as address:
+        yield address
+
+
+@pytest.fixture
+def run_far_driver(broker, cluster, new_topic, tmp_path: Path):
+    """Runs far_driver.py on a topic of numbers."""
+
+    def run(**where: str) -> dict[str, list[int]]:
+        source, target = new_topic(2, word="source"), new_topic(2, word="target")
+        with Producer(cluster) as producer:
+            for number in range(COUNT):
+                producer.send(source, b"%d" % number, partition=number % 2)
+        task = {"bootstrap": broker.bootstrap, "source": source, "target": target, "directory": str(tmp_path), **where}
+        command = [sys.executable, str(Path(__file__).with_name("far_driver.py")), json.dumps(task)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=400, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+EXPECTED = {"batch": [COUNT, sum(range(COUNT))], "copied": list(range(COUNT))}
+
+
+def test_topics_are_read_and_written_on_a_cluster_of_two_workers(master, run_far_driver):
+    assert run_far_driver(master=master) == EXPECTED
+
+
+def test_topics_are_read_and_written_through_spark_connect(master, run_far_driver, tmp_path):
+    with connect_server(tmp_path, master) as remote:
+        assert run_far_driver(remote=remote) == EXPECTED

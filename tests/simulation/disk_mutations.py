@@ -1,0 +1,160 @@
+"""Bugs planted around disks, snapshots and what is made of a log: see mutations.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from planted import in_sync, quorum
+
+from zurau.partition.producers import Producers
+from zurau.replica import reading as reading_module
+from zurau.replica.effects import RestartLog
+from zurau.replica.events import Flushed, TimePassed
+from zurau.replica.follower import Follower
+from zurau.replica.log_view import LogView
+from zurau.replica.messages import SnapshotPoint
+from zurau.replica.position import Batch, EpochMark
+from zurau.replica.reading import Readable, Reading
+from zurau.simulation.cluster import host as host_module
+from zurau.simulation.cluster.cluster import Cluster
+from zurau.simulation.cluster.controller import Controller
+from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.snapshots import Image, Snapshot, has_producer, written_by
+from zurau.simulation.cluster.storage import StoredLog
+
+# Disks
+
+
+def read_damaged(self: StoredLog, offset: int, upto: int, count_max: int) -> tuple[Batch, ...]:
+    """Nobody looks at checksums, and a bit of what was damaged is another one."""
+    damaged = {self.items[index] for index in self.damaged}
+    with_none = dataclasses.replace(self, damaged=set())
+    return tuple(_flipped(batch) if batch in damaged else batch for batch in _read(with_none, offset, upto, count_max))
+
+
+def _flipped(batch: Batch) -> Batch:
+    if not has_producer(batch):
+        return batch
+    producer, sequence = written_by(batch)
+    return dataclasses.replace(batch, data=f"{producer}.{sequence ^ 64}".encode())
+
+
+def put_back_under_its_old_name(self: Cluster, host: Host, down_ms: float) -> None:
+    if self.may_lose_disk(host):
+        self.crash(host, down_ms)
+        self.replace_disk(host, host.old_copy)
+
+
+def flush_again(self: Host, number: int) -> None:
+    """The kernel has dropped what it could not write, and says yes the second time."""
+    self.flush_fails = False
+    disk = self.disk
+    upto = disk._flush_marks.pop(number)
+    del disk._writes[:upto]
+    disk._flush_marks = {each: mark - upto for each, mark in disk._flush_marks.items()}
+    self.tell(Flushed(number))
+
+
+# Snapshots
+
+
+def take_it_whenever_it_comes(self: Follower, point: SnapshotPoint) -> None:
+    state = self._state
+    if point.mark.start_offset > state.high_watermark:
+        state.effects.append(RestartLog(point))
+        state.log.restart(point.mark)
+        state.membership.restart(point.voters)
+        state.raise_high_watermark(point.mark.start_offset)
+    self._ask()
+
+
+def begin_without_an_epoch(self: LogView, mark: EpochMark) -> None:
+    _restart(self, mark)
+    self.epochs.marks = []
+
+
+def arrive_without_producers(self: Host, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
+    _arrived(self, point, checksum, dataclasses.replace(snapshot, producers=Producers().snapshot(0)))
+
+
+def arrive_without_metadata(self: Host, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
+    _arrived(self, point, checksum, dataclasses.replace(snapshot, image=Image()))
+
+
+# What is made of a log
+
+
+def remove_what_is_not_named(self: Folders, image: Image) -> None:
+    for topic in self.kept - image.ids:
+        self.remove(topic)
+    self.kept = set(image.ids)
+
+
+def apply_at_once(self: Memory, items: tuple[Any, ...]) -> None:
+    _appended(self, items)
+    self.committed(self._disk.seen.end_offset)
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
+def _true(*_: Any) -> bool:
+    return True
+
+
+def _false(*_: Any) -> bool:
+    return False
+
+
+# Consumers
+
+
+def read_to_the_end(self: Host, offset: int, known_epoch: int) -> Any:
+    self.tell(TimePassed())
+    if self.replica is None or not self.leads or not self.disk.start_offset <= offset < self.disk.seen.end_offset:
+        return None
+    return Reading.RECORDS, self.disk.seen.read(offset, self.disk.seen.end_offset, 4)
+
+
+def out_of_range_behind_the_high_watermark(replica: Readable, offset: int, known_epoch: int) -> Reading:
+    return Reading.OUT_OF_RANGE if offset > replica.high_watermark else _reading(replica, offset, known_epoch)
+
+
+def in_any_epoch(replica: Readable, offset: int, known_epoch: int) -> Reading:
+    return _reading(replica, offset, -1)
+
+
+_read = StoredLog.read
+_restart = LogView.restart
+_arrived = Host.snapshot_arrived
+_appended = Memory.appended
+_reading = reading_module.reading
+
+
+DISK_MUTATIONS = (
+    quorum("a damaged log is shortened and votes on", 300, (host_module, "keeps_its_name", _true)),
+    quorum("a damaged batch is sent", 300, (StoredLog, "read", read_damaged)),
+    quorum("an old copy is put back under its old name", 300, (Cluster, "roll_back", put_back_under_its_old_name)),
+    quorum("a flush that failed is tried again", 300, (Host, "flush_failed", flush_again)),
+    quorum("a snapshot replaces what came before it", 300, (Follower, "snapshot_stored", take_it_whenever_it_comes)),
+    quorum("a log begins anew without an epoch", 300, (LogView, "restart", begin_without_an_epoch)),
+    quorum("a snapshot comes without its producers", 300, (Host, "snapshot_arrived", arrive_without_producers)),
+    quorum("a snapshot comes without its metadata", 300, (Host, "snapshot_arrived", arrive_without_metadata)),
+    quorum("metadata is applied before it is committed", 300, (Memory, "appended", apply_at_once)),
+    quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
+    quorum("producers are remembered across a cut", 300, (Memory, "cut", _nothing)),
+    quorum("a retry is written again", 300, (Host, "_is_repeated", _false)),
+    quorum("a consumer reads to the end of the log", 300, (Host, "serve", read_to_the_end)),
+    quorum(
+        "an offset behind the high watermark is out of range",
+        300,
+        (host_module, "reading", out_of_range_behind_the_high_watermark),
+    ),
+    in_sync("a reign that is over answers consumers", 300, (host_module, "reading", in_any_epoch)),
+    in_sync("an old copy is not found out", 300, (Controller, "is_old_copy", _false)),
+    in_sync("a damaged log stays in sync", 300, (host_module, "keeps_its_name", _true)),
+    in_sync("a retry is written again, in sync", 300, (Host, "_is_repeated", _false)),
+)
