@@ -102,8 +102,8 @@ def read_topic(bootstrap: str, topic: str) -> list[tuple[TopicPartition, Record]
 
 
 @pytest.fixture
-def contents(broker: Broker) -> Callable[[str], list[tuple[TopicPartition, Record]]]:
-    return lambda topic: read_topic(broker.bootstrap, topic)
+def contents(broker: Broker) -> Callable[..., list[tuple[TopicPartition, Record]]]:
+    return lambda topic, bootstrap=None: read_topic(bootstrap or broker.bootstrap, topic)
 
 
 @pytest.fixture(scope="session")
