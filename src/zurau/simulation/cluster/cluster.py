@@ -97,7 +97,7 @@ class Cluster:
         return host.id == replica and not host.disk.is_damaged
 
     def reads_again(self, host: Host) -> None:
-        """Whatever is damaged on its disk is about to be found. If more depends on it now than when the bit flipped, that
+        """Whatever is damaged on its disk is about to be found. If more depends on it now than when the bit flipped, it
         would be a loss that nobody promises to survive: then it was not so bad."""
         if host.disk.is_damaged and not self.may_wipe(host):
             host.disk.heal()
