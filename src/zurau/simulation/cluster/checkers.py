@@ -137,7 +137,7 @@ class LogsMatch(Checker):
 
 
 class LeadersAreComplete(Checker):
-    """A new leader has everything that is committed; unless there was a later one already, and it hears of that next."""
+    """A new leader has everything that is committed; unless there was a later one, of which it has not heard yet."""
 
     watches = (Announce,)
 
