@@ -69,7 +69,9 @@ def test_the_command_exits_with_one_and_shows_the_faults_when_something_breaks(c
         main(["simulate", "--seeds", "30"])
     said = capsys.readouterr().out
     assert exit_.value.code == 1
+    assert "the rule  A new leader has everything that is committed" in said
     assert "faults:" in said
+    assert "in short" in said
     assert "see it again: zurau simulate --mode quorum --first-seed" in said
 
 
