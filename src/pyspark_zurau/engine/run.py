@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pyspark_zurau.engine.declaration import FAIL, Pipeline, Sink, TopicTarget
+from pyspark_zurau.engine.declaration import FAIL, Pipeline, Sink
 from pyspark_zurau.engine.failures import explain, placed
 from pyspark_zurau.engine.progress import (
     FAILED,
@@ -29,7 +29,7 @@ from pyspark_zurau.engine.progress import (
 )
 from pyspark_zurau.engine.sinks.starting import start, start_sink
 from pyspark_zurau.engine.sinks.topic import write_topic
-from pyspark_zurau.engine.sources import dead_letters
+from pyspark_zurau.engine.sources import dead_letter_target, dead_letters
 from pyspark_zurau.engine.steps import make_views
 
 #: Besides those of every session: few and small shuffles, planned once, and times that mean the same everywhere.
@@ -96,10 +96,8 @@ class Execution:
 
     def _start_dead_letters(self, name: str) -> None:
         source = self._pipeline.sources[name]
-        assert source.dead_letter is not None
         with placed(self._pipeline.file, f"sources.{name}", "dead_letter"):
-            target = TopicTarget(source.bootstrap, source.dead_letter, "raw", None, {})
-            writer = write_topic(dead_letters(self._spark, source), target, "append")
+            writer = write_topic(dead_letters(self._spark, source), dead_letter_target(source), "append")
             place = f"{self._pipeline.checkpoint}/dead-letters/{name}"
             self._queries[_title(name)] = start(writer, _title(name), self._pipeline.trigger, place)
         _let_begin(self._queries[_title(name)])
