@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from disk_mutations import DISK_MUTATIONS
 from planted import find, in_sync, quorum
+from stream_mutations import STREAM_MUTATIONS
 
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
@@ -289,6 +290,7 @@ MUTATIONS = (
     ),
     in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
     *DISK_MUTATIONS,
+    *STREAM_MUTATIONS,
 )
 
 

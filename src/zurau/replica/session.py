@@ -179,7 +179,8 @@ class Answering:
         self._unanswered: set[PartitionId] = set()
         self._words: dict[PartitionId, Message] = {}
         self._others: list[Said] = []
-        self._closed: list[PartitionId] = []
+        #: In order, and each once.
+        self._closed: dict[PartitionId, None] = {}
 
     def asked(self, question: Question) -> tuple[Said, ...] | Answer:
         """What the replicas here hear: what is new, and once more what is not. Or a refusal to send back."""
@@ -197,6 +198,7 @@ class Answering:
         for partition, said in question.said:
             if isinstance(said, Fetch):
                 self._drop(partition)  # whatever there was to say was about an older question
+                self._closed.pop(partition, None)
                 self._asks[partition] = said
                 self._unanswered.add(partition)
         return (*others, *self._asks.items())
@@ -215,7 +217,7 @@ class Answering:
     def close(self, partition: PartitionId) -> None:
         """The replica here is out of order, or another than it was: nobody may take silence for its sign of life."""
         if self._drop(partition):
-            self._closed.append(partition)
+            self._closed[partition] = None
 
     def lost(self) -> None:
         """The connection is gone, and whatever was understood with it."""
@@ -251,7 +253,7 @@ class Answering:
             self._unanswered.discard(partition)
             if has_news(message, self._asks[partition]):
                 del self._asks[partition]
-        self._words, self._others, self._closed = {}, [], []
+        self._words, self._others, self._closed = {}, [], {}
         return answer
 
     def _drop(self, partition: PartitionId) -> bool:

@@ -122,6 +122,16 @@ def test_a_partition_that_fails_at_the_leader_is_not_made_to_look_alive(pair):
     assert not answering.has_news
 
 
+def test_who_asks_anew_before_it_hears_that_it_was_put_out_is_answered(pair):
+    asking, answering = pair
+    answering.close(P)
+    asking.tell(P, fetch(3, offset=9))
+    answering.asked(asking.question())
+    answering.tell(P, fetched(3))
+    answer = answering.answer()
+    assert (answer.closed, dict(asking.answered(answer))[P]) == ((), fetched(3))
+
+
 def test_a_partition_that_fails_at_the_follower_asks_no_more(pair):
     asking, answering = pair
     asking.withdraw(Q)
