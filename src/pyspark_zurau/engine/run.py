@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -43,6 +44,7 @@ SETTINGS = {
 INTERVAL_S = 0.5
 BEGIN_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 120.0
+SLOW_PYTHON = "Python worker failed to connect back"
 #: What Spark calls the time before the first offsets are known.
 BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
 
@@ -63,7 +65,7 @@ class Execution:
             self._start_dead_letters(spark)
             for sink in pipeline.sinks.values():
                 place = f"{pipeline.checkpoint}/{sink.name}"
-                self._queries[sink.name] = _let_begin(start_sink(frames[sink.origin], sink, place))
+                self._queries[sink.name] = _begin(partial(start_sink, frames[sink.origin], sink, place))
             undo.pop_all()
 
     @property
@@ -101,7 +103,7 @@ class Execution:
             target = TopicTarget(source.bootstrap, source.dead_letter, "raw", None, {})
             writer = write_topic(dead_letters(spark, source), target, "append")
             title, place = f"{name} dead letters", f"{self._pipeline.checkpoint}/dead-letters/{name}"
-            self._queries[title] = _let_begin(start(writer, title, self._pipeline.trigger, place))
+            self._queries[title] = _begin(partial(start, writer, title, self._pipeline.trigger, place))
 
     def _look(self) -> None:
         queries = tuple(follow(known, self._queries[known.name]) for known in self.status.queries)
@@ -125,12 +127,18 @@ def _with_dead_letters(pipeline: Pipeline) -> list[str]:
     return [name for name, source in pipeline.sources.items() if source.dead_letter not in {None, FAIL}]
 
 
-def _let_begin(query: StreamingQuery) -> StreamingQuery:
-    """Wait until its Python process is there. Spark gives each ten seconds to start; several at once need longer."""
+def _begin(start_query: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Wait until its Python process is there.
+
+    Spark gives each ten seconds to start. Several at once need longer; so they start one after the other, and one that
+    was too slow, on a machine with much else to do, is started again.
+    """
     deadline_s = time.monotonic() + BEGIN_PATIENCE_S
+    query = start_query()
     while query.isActive and query.status["message"] in BEGINNINGS and time.monotonic() < deadline_s:
         time.sleep(0.02)
-    return query
+    failure = query.exception()
+    return start_query() if failure is not None and SLOW_PYTHON in str(failure) else query
 
 
 def _wait_for_batch(query: StreamingQuery, deadline_s: float) -> None:
