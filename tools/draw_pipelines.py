@@ -67,7 +67,7 @@ class Stage:
         create_missing(pipeline)
         with Cluster(self.broker.bootstrap) as cluster, Producer(cluster) as producer:
             produce((record for _, record in made), producer)
-        status = Execution(self.spark, pipeline).wait(lambda: False, lambda _: None)
+        status = Execution(self.spark, pipeline).run(lambda: False, lambda _: None)
         assert status.state == "finished", status.reason
 
     def newest(self, topic: str) -> list[dict[str, Any]]:

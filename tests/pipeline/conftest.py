@@ -213,7 +213,7 @@ def run_ready_made(spark: SparkSession, broker: Broker, tmp_path) -> Callable[..
         given = {"checkpoint": str(tmp_path / "checkpoint")} | parameters
         pipeline = read_once(read_pipeline(locate(name), given, bootstrap=broker.bootstrap))
         create_missing(pipeline)
-        status = Execution(spark, pipeline).wait(lambda: False, lambda _: None)
+        status = Execution(spark, pipeline).run(lambda: False, lambda _: None)
         assert status.state == "finished", status.reason
 
     return run

@@ -9,9 +9,7 @@ from planted import in_sync, quorum
 
 from zurau.partition.producers import Producers
 from zurau.replica import reading as reading_module
-from zurau.replica.effects import RestartLog
 from zurau.replica.events import Flushed, TimePassed
-from zurau.replica.follower import Follower
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import SnapshotPoint
 from zurau.replica.position import Batch, EpochMark
@@ -41,15 +39,13 @@ def _flipped(batch: Batch) -> Batch:
     return dataclasses.replace(batch, data=f"{producer}.{sequence ^ 64}".encode())
 
 
-def put_back_under_its_old_name(self: Cluster, host: Host, down_ms: float) -> None:
-    if self.may_lose_disk(host):
-        self.crash(host, down_ms)
-        self.replace_disk(host, host.old_copy)
+def put_back_under_its_old_name(self: Cluster, host: Host) -> None:
+    self.replace_disk(host, host.old_copy)
 
 
 def flush_again(self: Host, number: int) -> None:
     """The kernel has dropped what it could not write, and says yes the second time."""
-    self.flush_fails = False
+    self.machine.flush_fails = False
     disk = self.disk
     upto = disk._flush_marks.pop(number)
     del disk._writes[:upto]
@@ -58,16 +54,6 @@ def flush_again(self: Host, number: int) -> None:
 
 
 # Snapshots
-
-
-def take_it_whenever_it_comes(self: Follower, point: SnapshotPoint) -> None:
-    state = self._state
-    if point.mark.start_offset > state.high_watermark:
-        state.effects.append(RestartLog(point))
-        state.log.restart(point.mark)
-        state.membership.restart(point.voters)
-        state.raise_high_watermark(point.mark.start_offset)
-    self._ask()
 
 
 def begin_without_an_epoch(self: LogView, mark: EpochMark) -> None:
@@ -137,9 +123,8 @@ _reading = reading_module.reading
 DISK_MUTATIONS = (
     quorum("a damaged log is shortened and votes on", 300, (host_module, "keeps_its_name", _true)),
     quorum("a damaged batch is sent", 300, (StoredLog, "read", read_damaged)),
-    quorum("an old copy is put back under its old name", 300, (Cluster, "roll_back", put_back_under_its_old_name)),
+    quorum("an old copy is put back under its old name", 300, (Cluster, "put_back", put_back_under_its_old_name)),
     quorum("a flush that failed is tried again", 300, (Host, "flush_failed", flush_again)),
-    quorum("a snapshot replaces what came before it", 300, (Follower, "snapshot_stored", take_it_whenever_it_comes)),
     quorum("a log begins anew without an epoch", 300, (LogView, "restart", begin_without_an_epoch)),
     quorum("a snapshot comes without its producers", 300, (Host, "snapshot_arrived", arrive_without_producers)),
     quorum("a snapshot comes without its metadata", 300, (Host, "snapshot_arrived", arrive_without_metadata)),
@@ -153,7 +138,7 @@ DISK_MUTATIONS = (
         300,
         (host_module, "reading", out_of_range_behind_the_high_watermark),
     ),
-    in_sync("a reign that is over answers consumers", 300, (host_module, "reading", in_any_epoch)),
+    in_sync("a reign that is over answers consumers", 800, (host_module, "reading", in_any_epoch), near=245),
     in_sync("an old copy is not found out", 300, (Controller, "is_old_copy", _false)),
     in_sync("a damaged log stays in sync", 300, (host_module, "keeps_its_name", _true)),
     in_sync("a retry is written again, in sync", 300, (Host, "_is_repeated", _false)),

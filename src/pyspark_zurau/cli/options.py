@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -54,6 +55,9 @@ def open_session(pipeline: Pipeline, master: str, remote: str | None, *, log: Pa
     from pyspark_zurau.engine.run import SETTINGS
     from pyspark_zurau.spark_session import session
 
+    if log is not None:
+        # Spark's Python side writes a page of JSON about every query that it refuses; we say it in a line.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with stderr_to(log):
         return session(f"zurau-{pipeline.name}", master=master, remote=remote, settings=SETTINGS | dict(pipeline.spark))
 

@@ -96,7 +96,7 @@ def execute(
     try:
         lock.share_with_java(spark)
         execution = Execution(spark, pipeline)
-        status = execution.wait(lambda: bool(signals), screen.show)
+        status = execution.run(lambda: bool(signals), screen.show)
     finally:
         spark.stop()
     if status.state == FAILED:

@@ -24,6 +24,7 @@ from pyspark_zurau.engine.declaration import (
     Sink,
     TopicTarget,
 )
+from pyspark_zurau.engine.failures import in_words
 from pyspark_zurau.engine.problems import Problems, did_you_mean
 from pyspark_zurau.engine.sinks.topic import shape, writer_options
 from pyspark_zurau.engine.sources import dead_letters, good_rows
@@ -90,16 +91,6 @@ def _try(
     except Py4JJavaError as error:
         problems.add(table, key, str(error.java_exception.getMessage()))
     return None
-
-
-def in_words(error: Exception) -> str:
-    """Spark's message without its codes and its plan."""
-    text = str(error)
-    if isinstance(error, PySparkException):
-        text = re.split(r"\n\s*'?\w+ ?[\[(+]|;\n'|\n\n?== |\nJVM stacktrace", text)[0]
-        text = re.sub(r"^\s*\[[\w.]+\]\s*", "", text)
-        text = re.sub(r"\s*SQLSTATE: \w+", "", text)
-    return " ".join(text.split()).rstrip(";")
 
 
 def _needs_what_failed(text: str, frames: Frames) -> bool:

@@ -16,6 +16,14 @@ DEFAULT_EVERY = "200 milliseconds"
 
 
 @dataclass(frozen=True, slots=True)
+class Usual:
+    """The cluster of sources and sinks that name no other, and settings of Kafka's clients for all of them."""
+
+    bootstrap: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     column: str
     delay: str

@@ -8,6 +8,14 @@ Spark itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+
+from pyspark_zurau.engine.problems import BadPipeline, Problem
+from zurau.errors import SettingsError
 
 _PYTHON_ERROR = re.compile(
     r"^(?:\s*(?:Caused by: )?(?:[\w.]+: )?)(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Lost|Changed|Records|Refused|"
@@ -34,6 +42,25 @@ def explain(error: BaseException) -> str:
         text = _first_sentence(last["text"])
         return text if last["kind"].startswith("pyspark.") else f"{last['kind'].rpartition('.')[2]}: {text}"
     return _first_sentence(text)
+
+
+def in_words(error: Exception) -> str:
+    """What is wrong with a query, without Spark's codes and its plan."""
+    text = str(error)
+    if isinstance(error, PySparkException):
+        text = re.split(r"\n\s*'?\w+ ?[\[(+]|;\n'|\n\n?== |\nJVM stacktrace", text)[0]
+        text = re.sub(r"^\s*\[[\w.]+\]\s*", "", text)
+        text = re.sub(r"\s*SQLSTATE: \w+", "", text)
+    return " ".join(text.split()).rstrip(";")
+
+
+@contextmanager
+def placed(file: Path, table: str, key: str) -> Iterator[None]:
+    """Says of an error in the block which place of the file it is about."""
+    try:
+        yield
+    except (PySparkException, SettingsError) as error:
+        raise BadPipeline(str(file), [Problem(table, key, in_words(error))]) from error
 
 
 def _is_wrapper(found: re.Match[str]) -> bool:

@@ -84,6 +84,7 @@ def publish(status: PipelineStatus) -> None:
     directory = local_path(status.checkpoint)
     if directory is None:
         return
+    directory.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=directory, prefix=".status", delete=False, encoding="utf-8") as fresh:
         json.dump(status.to_json(), fresh)
     Path(fresh.name).replace(directory / FILE)

@@ -14,7 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyspark_zurau.engine.declaration import DEFAULT_BOOTSTRAP, DEFAULT_EVERY, Pipeline, Sink, Source, Step, Trigger
+from pyspark_zurau.engine.declaration import (
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_EVERY,
+    Pipeline,
+    Sink,
+    Source,
+    Step,
+    Trigger,
+    Usual,
+)
 from pyspark_zurau.engine.parameters import choose_values, fill_in, read_parameters
 from pyspark_zurau.engine.problems import BadPipeline, Problem, Problems, did_you_mean
 from pyspark_zurau.engine.read_sinks import read_sink
@@ -61,8 +70,8 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
     if name and not PIPELINE_NAME.fullmatch(name):
         top.report("name", f"{name!r} must be letters, digits, - and _")
     doc = top.text("doc", "") or ""
-    usual = top.text("bootstrap", DEFAULT_BOOTSTRAP) or DEFAULT_BOOTSTRAP
-    cluster = bootstrap or usual
+    named = top.text("bootstrap", DEFAULT_BOOTSTRAP) or DEFAULT_BOOTSTRAP
+    usual = Usual(bootstrap or named, {f"kafka.{key}": value for key, value in top.flat("kafka").items()})
     trigger = _read_trigger(top.table("trigger"))
     checkpoint = top.text("checkpoint") or str(state_directory() / (name or "unnamed"))
     settings = {_spark_name(key): value for key, value in top.flat("spark").items()}
@@ -73,9 +82,9 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
         checkpoint=checkpoint,
         trigger=trigger,
         spark=settings,
-        sources={key: _read_source(key, table, cluster, file) for key, table in top.tables("sources").items()},
+        sources={key: _read_source(key, table, usual, file) for key, table in top.tables("sources").items()},
         steps={key: _read_step(key, table) for key, table in top.tables("steps").items()},
-        sinks={key: _read_sink(key, table, cluster, trigger) for key, table in top.tables("sinks").items()},
+        sinks={key: _read_sink(key, table, usual, trigger) for key, table in top.tables("sinks").items()},
         parameters=chosen,
     )
     top.finish()
@@ -85,18 +94,18 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
     return pipeline
 
 
-def _read_source(name: str, table: Table, bootstrap: str, file: Path) -> Source:
+def _read_source(name: str, table: Table, usual: Usual, file: Path) -> Source:
     _check_name(name, table)
-    source = read_source(name, table, bootstrap, file)
+    source = read_source(name, table, usual, file)
     table.finish()
     return source
 
 
-def _read_sink(name: str, table: Table, bootstrap: str, trigger: Trigger) -> Sink:
+def _read_sink(name: str, table: Table, usual: Usual, trigger: Trigger) -> Sink:
     _check_name(name, table)
     if "every" in table:
         trigger = replace(trigger, every=_read_every(table))
-    sink = read_sink(name, table, bootstrap, trigger)
+    sink = read_sink(name, table, usual, trigger)
     table.finish()
     return sink
 

@@ -14,6 +14,7 @@ from pyspark_zurau.engine.declaration import (
     Target,
     TopicTarget,
     Trigger,
+    Usual,
 )
 from pyspark_zurau.engine.table import Table
 from pyspark_zurau.kafka_settings import parse_peer, parse_producer_settings
@@ -23,12 +24,12 @@ from zurau.errors import SettingsError
 CODECS = ("zstd", "snappy", "lz4_raw", "gzip", "uncompressed")
 
 
-def read_sink(name: str, table: Table, bootstrap: str, trigger: Trigger) -> Sink:
+def read_sink(name: str, table: Table, usual: Usual, trigger: Trigger) -> Sink:
     kind = table.one_of("kind", tuple(_KINDS))
     mode = table.one_of("mode", MODES, "append")
     table.raw("every")
     origin = table.required_text("from", "requests")
-    target = _KINDS[kind](table, bootstrap)
+    target = _KINDS[kind](table, usual)
     if mode != "append" and kind == "parquet":
         table.report("mode", f"{mode}: files can only be added; use mode = 'append', or kind = 'delta' with a key")
     if mode == "update" and isinstance(target, DeltaTarget | PostgresTarget) and not target.key:
@@ -36,14 +37,14 @@ def read_sink(name: str, table: Table, bootstrap: str, trigger: Trigger) -> Sink
     return Sink(name, origin, kind, mode, trigger, target)
 
 
-def _read_topic(table: Table, bootstrap: str) -> Target:
+def _read_topic(table: Table, usual: Usual) -> Target:
     form = table.one_of("format", ("json", "raw"), "json")
     target = TopicTarget(
-        bootstrap=table.text("bootstrap") or bootstrap,
+        bootstrap=table.text("bootstrap") or usual.bootstrap,
         topic=table.text("topic"),
         format=form,
         key=table.text("key"),
-        options=table.flat("options"),
+        options={**usual.options, **table.flat("options")},
     )
     if form == "json" and not target.topic:
         table.report("topic", "is missing; for example topic = 'alerts'")
@@ -58,11 +59,11 @@ def _read_topic(table: Table, bootstrap: str) -> Target:
     return target
 
 
-def _read_parquet(table: Table, _bootstrap: str) -> Target:
+def _read_parquet(table: Table, _usual: Usual) -> Target:
     return ParquetTarget(_read_path(table), table.texts("partition_by"), table.one_of("compression", CODECS, "zstd"))
 
 
-def _read_delta(table: Table, _bootstrap: str) -> Target:
+def _read_delta(table: Table, _usual: Usual) -> Target:
     target = DeltaTarget(
         path=_read_path(table),
         partition_by=table.texts("partition_by"),
@@ -74,7 +75,7 @@ def _read_delta(table: Table, _bootstrap: str) -> Target:
     return target
 
 
-def _read_postgres(table: Table, _bootstrap: str) -> Target:
+def _read_postgres(table: Table, _usual: Usual) -> Target:
     target = PostgresTarget(
         dsn=table.required_text("dsn", "postgresql://user@localhost/shop"),
         table=table.required_text("table", "orders"),
@@ -87,7 +88,7 @@ def _read_postgres(table: Table, _bootstrap: str) -> Target:
     return target
 
 
-def _read_console(table: Table, _bootstrap: str) -> Target:
+def _read_console(table: Table, _usual: Usual) -> Target:
     return ConsoleTarget(table.whole("rows", 20))
 
 
@@ -105,7 +106,7 @@ def _check_key(table: Table, target: DeltaTarget | PostgresTarget) -> None:
             table.report(key, "needs a key: the columns that tell rows apart, for example key = ['id']")
 
 
-_KINDS: dict[str, Callable[[Table, str], Target]] = {
+_KINDS: dict[str, Callable[[Table, Usual], Target]] = {
     "topic": _read_topic,
     "parquet": _read_parquet,
     "delta": _read_delta,

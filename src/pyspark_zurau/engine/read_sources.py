@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pyspark_zurau.engine.declaration import FAIL, FORMATS, NULL_VALUES, Source, Watermark
+from pyspark_zurau.engine.declaration import FAIL, FORMATS, NULL_VALUES, Source, Usual, Watermark
 from pyspark_zurau.engine.regex import group_names
 from pyspark_zurau.engine.table import Table
 from pyspark_zurau.options import parse_stream_options
@@ -17,16 +17,16 @@ RECORD = ("key", "topic", "partition", "offset", "timestamp", "timestampType", "
 _OWN_KEYS = {"pattern": "regex", "separator": "csv", "schema_file": "avro", "framing": "avro"}
 
 
-def read_source(name: str, table: Table, bootstrap: str, file: Path) -> Source:
+def read_source(name: str, table: Table, usual: Usual, file: Path) -> Source:
     form = table.one_of("format", FORMATS)
     pattern, schema_file = table.text("pattern"), table.text("schema_file")
     source = Source(
         name=name,
-        bootstrap=table.text("bootstrap") or bootstrap,
+        bootstrap=table.text("bootstrap") or usual.bootstrap,
         topics=table.texts("topics"),
         topic_pattern=table.text("topic_pattern"),
         starting=table.text("starting", "earliest") or "earliest",
-        options=table.flat("options"),
+        options={**usual.options, **table.flat("options")},
         format=form,
         schema=table.text("schema"),
         pattern=pattern,

@@ -7,21 +7,20 @@ or by any other end: what a query had not finished it does again from its checkp
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pyspark_zurau.engine.declaration import FAIL, Pipeline, TopicTarget
-from pyspark_zurau.engine.failures import explain
+from pyspark_zurau.engine.declaration import FAIL, Pipeline, Sink
+from pyspark_zurau.engine.failures import explain, placed
 from pyspark_zurau.engine.progress import (
     FAILED,
     FINISHED,
-    RUNNING,
     STOPPED,
     PipelineStatus,
     first_status,
@@ -30,7 +29,7 @@ from pyspark_zurau.engine.progress import (
 )
 from pyspark_zurau.engine.sinks.starting import start, start_sink
 from pyspark_zurau.engine.sinks.topic import write_topic
-from pyspark_zurau.engine.sources import dead_letters
+from pyspark_zurau.engine.sources import dead_letter_target, dead_letters
 from pyspark_zurau.engine.steps import make_views
 
 #: Besides those of every session: few and small shuffles, planned once, and times that mean the same everywhere.
@@ -44,46 +43,42 @@ SETTINGS = {
 INTERVAL_S = 0.5
 BEGIN_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 120.0
+SECOND_CHANCES = 10
 SLOW_PYTHON = "Python worker failed to connect back"
 #: What Spark calls the time before the first offsets are known.
 BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
 
 
 class Execution:
-    """Starts every query at once; `status` has what is known of them."""
+    """`status` has what is known of the queries; it is published as it changes."""
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
+        self._spark = spark
         self._pipeline = pipeline
         self._queries: dict[str, StreamingQuery] = {}
-        self.error: BaseException | None = None
-        kinds = {f"{name} dead letters": "topic" for name in _with_dead_letters(pipeline)}
+        self._failed = ""
+        self._starters: Mapping[str, Callable[[], None]] = {}
+        self._second_chances = SECOND_CHANCES
+        self.error: StreamingQueryException | None = None
+        kinds = {_title(name): "topic" for name in _with_dead_letters(pipeline)}
         kinds |= {name: sink.kind for name, sink in pipeline.sinks.items()}
         self.status: PipelineStatus = first_status(pipeline.name, pipeline.checkpoint, kinds)
-        frames = make_views(spark, pipeline)
+
+    def run(self, is_stopping: Callable[[], bool], on_progress: Callable[[PipelineStatus], None]) -> PipelineStatus:
+        """Start all queries, and wait until they have ended, one has failed, or the caller wants to stop."""
+        self._publish(self.status)
         with ExitStack() as undo:
             undo.callback(self.stop)
-            self._start_dead_letters(spark)
-            for sink in pipeline.sinks.values():
-                place = f"{pipeline.checkpoint}/{sink.name}"
-                self._queries[sink.name] = _begin(partial(start_sink, frames[sink.origin], sink, place))
-            undo.pop_all()
-
-    @property
-    def is_active(self) -> bool:
-        return any(query.isActive for query in self._queries.values())
-
-    def wait(self, is_stopping: Callable[[], bool], on_progress: Callable[[PipelineStatus], None]) -> PipelineStatus:
-        """Until all queries have ended by themselves, one has failed, or the caller wants to stop."""
-        while self.is_active and self.error is None and not is_stopping():
-            self._look()
-            on_progress(self.status)
-            self._find_failure()
-            time.sleep(INTERVAL_S)
-        stopped = is_stopping() and self.is_active
-        self._find_failure()
-        self.stop()
-        self._find_failure()
-        self._look()
+            self._starters = self._starts()
+            for start_one in self._starters.values():
+                if not is_stopping() and self.error is None:
+                    start_one()
+                    self._look(on_progress)
+            while self._is_active() and self.error is None and not is_stopping():
+                time.sleep(INTERVAL_S)
+                self._look(on_progress)
+            stopped = is_stopping() and self.error is None
+        self._look(lambda _: None)
         state = FAILED if self.error else STOPPED if stopped else FINISHED
         self._publish(replace(self.status, state=state, reason=self._reason()))
         on_progress(self.status)
@@ -96,28 +91,51 @@ class Execution:
             _wait_for_batch(query, deadline_s)
             query.stop()
 
-    def _start_dead_letters(self, spark: SparkSession) -> None:
-        for name in _with_dead_letters(self._pipeline):
-            source = self._pipeline.sources[name]
-            assert source.dead_letter is not None
-            target = TopicTarget(source.bootstrap, source.dead_letter, "raw", None, {})
-            writer = write_topic(dead_letters(spark, source), target, "append")
-            title, place = f"{name} dead letters", f"{self._pipeline.checkpoint}/dead-letters/{name}"
-            self._queries[title] = _begin(partial(start, writer, title, self._pipeline.trigger, place))
+    def _starts(self) -> dict[str, Callable[[], None]]:
+        frames = make_views(self._spark, self._pipeline)
+        dead = {_title(name): partial(self._start_dead_letters, name) for name in _with_dead_letters(self._pipeline)}
+        return dead | {
+            sink.name: partial(self._start_sink, sink, frames[sink.origin]) for sink in self._pipeline.sinks.values()
+        }
 
-    def _look(self) -> None:
-        queries = tuple(follow(known, self._queries[known.name]) for known in self.status.queries)
-        self._publish(replace(self.status, queries=queries, updated_s=time.time(), state=RUNNING))
+    def _start_dead_letters(self, name: str) -> None:
+        source = self._pipeline.sources[name]
+        with placed(self._pipeline.file, f"sources.{name}", "dead_letter"):
+            writer = write_topic(dead_letters(self._spark, source), dead_letter_target(source), "append")
+            place = f"{self._pipeline.checkpoint}/dead-letters/{name}"
+            self._queries[_title(name)] = start(writer, _title(name), self._pipeline.trigger, place)
+        _let_begin(self._queries[_title(name)])
+
+    def _start_sink(self, sink: Sink, rows: DataFrame) -> None:
+        with placed(self._pipeline.file, f"sinks.{sink.name}", ""):
+            self._queries[sink.name] = start_sink(rows, sink, f"{self._pipeline.checkpoint}/{sink.name}")
+        _let_begin(self._queries[sink.name])
+
+    def _is_active(self) -> bool:
+        return any(query.isActive for query in self._queries.values())
+
+    def _look(self, on_progress: Callable[[PipelineStatus], None]) -> None:
+        queries = tuple(
+            follow(known, self._queries[known.name]) if known.name in self._queries else known
+            for known in self.status.queries
+        )
+        self._publish(replace(self.status, queries=queries, updated_s=time.time()))
+        on_progress(self.status)
+        for name, query in list(self._queries.items()):
+            if self.error is None and (found := query.exception()) is not None:
+                self._take_failure(name, found)
+
+    def _take_failure(self, name: str, failure: StreamingQueryException) -> None:
+        """Spark gives a Python process ten seconds to start, which a busy machine may exceed: then once more."""
+        if SLOW_PYTHON in str(failure) and self._second_chances > 0:
+            self._second_chances -= 1
+            self._starters[name]()
+        else:
+            self.error, self._failed = failure, name
 
     def _publish(self, status: PipelineStatus) -> None:
         self.status = status
         publish(status)
-
-    def _find_failure(self) -> None:
-        for name, query in self._queries.items():
-            found: StreamingQueryException | None = query.exception() if self.error is None else None
-            if found is not None:
-                self.error, self._failed = found, name
 
     def _reason(self) -> str | None:
         return f"{self._failed}: {explain(self.error)}" if self.error else None
@@ -127,18 +145,15 @@ def _with_dead_letters(pipeline: Pipeline) -> list[str]:
     return [name for name, source in pipeline.sources.items() if source.dead_letter not in {None, FAIL}]
 
 
-def _begin(start_query: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """Wait until its Python process is there.
+def _title(source: str) -> str:
+    return f"{source} dead letters"
 
-    Spark gives each ten seconds to start. Several at once need longer; so they start one after the other, and one that
-    was too slow, on a machine with much else to do, is started again.
-    """
+
+def _let_begin(query: StreamingQuery) -> None:
+    """Wait until its Python process is there. Spark gives each ten seconds to start; several at once need longer."""
     deadline_s = time.monotonic() + BEGIN_PATIENCE_S
-    query = start_query()
     while query.isActive and query.status["message"] in BEGINNINGS and time.monotonic() < deadline_s:
         time.sleep(0.02)
-    failure = query.exception()
-    return start_query() if failure is not None and SLOW_PYTHON in str(failure) else query
 
 
 def _wait_for_batch(query: StreamingQuery, deadline_s: float) -> None:

@@ -12,9 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
 from pyspark_zurau.columns import COLUMNS
-from pyspark_zurau.engine.declaration import FAIL, Source
+from pyspark_zurau.engine.declaration import FAIL, Source, TopicTarget
 from pyspark_zurau.engine.formats import Parser, parser_for
 from pyspark_zurau.engine.read_sources import reader_options
+from zurau.client.security import is_about_security
 
 NO_VALUE = "there is no value (a tombstone)"
 PARSED = "_zurau_parsed"
@@ -27,6 +28,16 @@ def good_rows(spark: SparkSession, source: Source) -> DataFrame:
 
 def dead_letters(spark: SparkSession, source: Source) -> DataFrame:
     return pick_dead(_read(spark, source, ("key", "value", "topic", "partition", "offset", "headers")), source)
+
+
+def dead_letter_target(source: Source) -> TopicTarget:
+    """In the same cluster, and reached with the same credentials."""
+    secure = {
+        name: value
+        for name, value in source.options.items()
+        if name.lower().startswith("kafka.") and is_about_security(name.lower().removeprefix("kafka."))
+    }
+    return TopicTarget(source.bootstrap, source.dead_letter, "raw", None, secure)
 
 
 def pick_good(records: DataFrame, source: Source) -> DataFrame:

@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_zurau.engine.declaration import Pipeline, Step
+from pyspark_zurau.engine.failures import placed
 from pyspark_zurau.engine.sources import good_rows
 from zurau.errors import SettingsError
 
@@ -22,9 +23,11 @@ def make_views(spark: SparkSession, pipeline: Pipeline) -> dict[str, DataFrame]:
     """Every source and step by its name, known to SQL as well."""
     frames: dict[str, DataFrame] = {}
     for source in pipeline.sources.values():
-        frames[source.name] = register(source.name, good_rows(spark, source))
+        with placed(pipeline.file, f"sources.{source.name}", "schema"):
+            frames[source.name] = register(source.name, good_rows(spark, source))
     for step in pipeline.steps.values():
-        frames[step.name] = register(step.name, run_step(spark, pipeline.directory, step, frames))
+        with placed(pipeline.file, f"steps.{step.name}", "sql" if step.sql else "python"):
+            frames[step.name] = register(step.name, run_step(spark, pipeline.directory, step, frames))
     return frames
 
 

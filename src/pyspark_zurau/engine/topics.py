@@ -2,60 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 from pyspark_zurau.engine.declaration import FAIL, Pipeline, TopicTarget
 from pyspark_zurau.engine.problems import Problems, did_you_mean
+from pyspark_zurau.engine.read_sources import reader_options
+from pyspark_zurau.engine.sinks.topic import writer_options
+from pyspark_zurau.kafka_settings import Peer, parse_peer
+from pyspark_zurau.values import Values
 from zurau.client.admin import Admin, NewTopic
-from zurau.client.cluster import Cluster
 from zurau.client.errors import ClientError
 
 TIMEOUT_S = 10.0
 
 
-def named_topics(pipeline: Pipeline) -> Iterator[tuple[str, str, str, str]]:
-    """Cluster, topic, and the table and key that name it."""
+class Named(NamedTuple):
+    """A topic, and the place in the file that names it."""
+
+    peer: Peer
+    topic: str
+    table: str
+    key: str
+
+
+def named_topics(pipeline: Pipeline) -> Iterator[Named]:
     for name, source in pipeline.sources.items():
+        peer = _peer(reader_options(source))
         for topic in source.topics:
-            yield source.bootstrap, topic, f"sources.{name}", "topics"
-        if source.dead_letter not in {None, FAIL}:
-            assert source.dead_letter is not None
-            yield source.bootstrap, source.dead_letter, f"sources.{name}", "dead_letter"
+            yield Named(peer, topic, f"sources.{name}", "topics")
+        if source.dead_letter is not None and source.dead_letter != FAIL:
+            yield Named(peer, source.dead_letter, f"sources.{name}", "dead_letter")
     for name, sink in pipeline.sinks.items():
         if isinstance(sink.target, TopicTarget) and sink.target.topic:
-            yield sink.target.bootstrap, sink.target.topic, f"sinks.{name}", "topic"
+            yield Named(_peer(writer_options(sink.target)), sink.target.topic, f"sinks.{name}", "topic")
 
 
 def check_topics(pipeline: Pipeline, problems: Problems) -> None:
     named = list(named_topics(pipeline))
-    for bootstrap in dict.fromkeys(place[0] for place in named):
-        its_own = [place[1:] for place in named if place[0] == bootstrap]
+    for peer in dict.fromkeys(one.peer for one in named):
+        its_own = [one for one in named if one.peer == peer]
         try:
-            there = _topics(bootstrap)
+            there = _topics(peer)
         except ClientError as error:
-            problems.add(its_own[0][1], "bootstrap", str(error))
+            problems.add(its_own[0].table, "bootstrap", str(error))
             continue
-        for topic, table, key in its_own:
+        for _, topic, table, key in its_own:
             if topic not in there:
-                hint = did_you_mean(topic, there) if "did you mean" in did_you_mean(topic, there) else ""
+                hint = did_you_mean(topic, there)
                 problems.add(
                     table,
                     key,
-                    f"there is no topic {topic!r} at {bootstrap}; make it with `zurau topic create {topic}`, or all of"
-                    f" them with `zurau pipeline run --create-topics`{hint}",
+                    f"there is no topic {topic!r} at {peer.bootstrap}; make it with `zurau topic create {topic}`, or"
+                    f" all of them with `zurau pipeline run --create-topics`{hint if 'did you mean' in hint else ''}",
                 )
 
 
 def create_missing(pipeline: Pipeline) -> list[str]:
     made = []
-    for bootstrap, topic, _, _ in named_topics(pipeline):
-        if topic not in _topics(bootstrap):
-            with Cluster(bootstrap, client_id="zurau-pipeline", timeout_s=TIMEOUT_S) as cluster:
+    for peer, topic, _, _ in named_topics(pipeline):
+        if topic not in _topics(peer):
+            with peer.open() as cluster:
                 Admin(cluster).create_topic(NewTopic(topic))
             made.append(topic)
     return made
 
 
-def _topics(bootstrap: str) -> set[str]:
-    with Cluster(bootstrap, client_id="zurau-pipeline", timeout_s=TIMEOUT_S) as cluster:
+def _peer(options: Mapping[str, str]) -> Peer:
+    return replace(parse_peer(Values(options), client_id="zurau-pipeline"), timeout_s=TIMEOUT_S)
+
+
+def _topics(peer: Peer) -> set[str]:
+    with peer.open() as cluster:
         return {topic.name for topic in Admin(cluster).list_topics(with_internal=True)}

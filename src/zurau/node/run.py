@@ -23,11 +23,11 @@ from zurau.broker.identity import load_identity
 from zurau.broker.upkeep import Upkeep
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId
+from zurau.memory import keep_freed_memory
 from zurau.node.clock import SystemClock, SystemRandomness
 from zurau.node.connection import Connection
 from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener, bind
-from zurau.node.memory import keep_freed_memory
 from zurau.node.settings import Settings
 from zurau.node.threads import FlushThread, Threads
 from zurau.pending import Pending, start

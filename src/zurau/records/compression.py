@@ -18,6 +18,7 @@ import cramjam
 
 from zurau.errors import CorruptData
 from zurau.ports import Buffer
+from zurau.records.frame_sizes import lz4_content_bytes, zstd_content_bytes
 
 
 class Compression(IntEnum):
@@ -70,9 +71,9 @@ def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
         case Compression.SNAPPY:
             return _decompress_snappy(memoryview(data), limit_bytes)
         case Compression.LZ4:
-            return _decompress_frame(cramjam.lz4.decompress_into, data, limit_bytes)
+            return _decompress_frame(cramjam.lz4.decompress_into, data, lz4_content_bytes(data), limit_bytes)
         case Compression.ZSTD:
-            return _decompress_frame(cramjam.zstd.decompress_into, data, limit_bytes)
+            return _decompress_frame(cramjam.zstd.decompress_into, data, zstd_content_bytes(data), limit_bytes)
     raise CorruptData(f"there is no compression codec {codec}")
 
 
@@ -131,10 +132,10 @@ def _decompress_block(block: memoryview, limit_bytes: int) -> bytes:
 
 
 def _decompress_frame(
-    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, limit_bytes: int
+    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, expected_bytes: int | None, limit_bytes: int
 ) -> memoryview:
-    """Into a buffer that is made larger until the content fits: the frame need not say how large it is."""
-    room = min(max(_USUAL_RATIO * len(data), _ROOM_BYTES_MIN), limit_bytes)
+    """Into a buffer of the size that the frame tells; if it tells none, into one that is made larger until it fits."""
+    room = min(max(expected_bytes or _USUAL_RATIO * len(data), _ROOM_BYTES_MIN), limit_bytes)
     while True:
         output = bytearray(room)
         try:

@@ -131,8 +131,10 @@ class InSyncReplica(ReplicaFacts):
             return  # said late, or twice
         self._assignment.state = partition
         if partition.leader_epoch > known.leader_epoch:
-            state.epoch, state.leader = partition.leader_epoch, partition.leader
-            leads = partition.leader == state.id
+            # The mark of this epoch is in the log already: it led, and has lost its reign with its memory.
+            is_over = partition.leader == state.id and partition.leader_epoch <= state.log.epochs.last
+            state.epoch, state.leader = partition.leader_epoch, None if is_over else partition.leader
+            leads = state.leader == state.id
             self._role = InSyncLeader(state, self._assignment) if leads else InSyncFollower(state)
             self._role.enter()
             state.effects.append(Announce(self._role.role, state.epoch, state.leader))

@@ -65,10 +65,10 @@ class Leader(Serving):
     def _announce(self) -> None:
         """Tell the voters that have not come yet: one that does not ask cannot be answered."""
         state = self._state
-        self._begin_again_ms = state.now_ms + state.settings.retry_ms
-        for voter in state.other_voters:
-            if not self._followers[voter].has_fetched:
-                state.send(voter.broker, BeginEpoch(state.id, state.epoch))
+        absent = [voter for voter in state.other_voters if not self._followers[voter].has_fetched]
+        self._begin_again_ms = state.now_ms + (state.settings.retry_ms if absent else state.settings.forget_ms)
+        for voter in absent:
+            state.send(voter.broker, BeginEpoch(state.id, state.epoch))
 
     # What comes in
 

@@ -13,20 +13,21 @@ from zurau.replica.position import Batch, EpochMark, Item, Position
 
 
 class LogView:
-    __slots__ = ("_flush_count", "_flushing", "end_offset", "epochs", "flushed", "start_offset")
+    __slots__ = ("_flush_count", "_flushing", "epochs", "flushed", "position", "start_offset")
 
     def __init__(self, start_offset: Offset = 0, end_offset: Offset = 0, marks: Iterable[EpochMark] = ()) -> None:
         self.start_offset = start_offset
-        self.end_offset = end_offset
         self.epochs = Epochs(marks)
+        #: Where it ends. Invariant: the epoch is that of the last mark.
+        self.position = Position(self.epochs.last, end_offset)
         #: Invariant: a position of this log, not behind its end. What is read back at a start was flushed.
         self.flushed = self.position
         self._flush_count = 0
         self._flushing: Position | None = None
 
     @property
-    def position(self) -> Position:
-        return Position(self.epochs.last, self.end_offset)
+    def end_offset(self) -> Offset:
+        return self.position.offset
 
     @property
     def is_flushed(self) -> bool:
@@ -38,10 +39,11 @@ class LogView:
         if isinstance(item, EpochMark):
             assert item.start_offset == self.end_offset, f"{item} in a log that ends at {self.end_offset}"
             self.epochs.add(item)
+            self.position = Position(item.epoch, item.start_offset)
             return
         assert item.base_offset == self.end_offset, f"{item} would leave a gap after {self.end_offset}"
-        assert item.epoch == self.epochs.last, f"{item} after the mark of epoch {self.epochs.last}"
-        self.end_offset = item.next_offset
+        assert item.epoch == self.position.epoch, f"{item} after the mark of epoch {self.epochs.last}"
+        self.position = Position(item.epoch, item.next_offset)
 
     def merge(self, marks: Iterable[EpochMark], batches: Iterable[Batch]) -> tuple[Item, ...]:
         """Append a leader's marks and batches in the order in which that leader wrote them; returns them so.
@@ -86,7 +88,7 @@ class LogView:
 
     def cut_end(self, point: Position) -> None:
         self.epochs.cut_end(point)
-        self.end_offset = point.offset
+        self.position = Position(self.epochs.last, point.offset)
         self.flushed = min(self.flushed, self.position)
         if self._flushing is not None:
             self._flushing = min(self._flushing, self.position)
@@ -99,7 +101,8 @@ class LogView:
     def restart(self, mark: EpochMark) -> None:
         """Begin anew behind what a snapshot holds: no records, but the epoch of the last one before."""
         self.epochs = Epochs([mark])
-        self.start_offset = self.end_offset = mark.start_offset
+        self.start_offset = mark.start_offset
+        self.position = Position(mark.epoch, mark.start_offset)
         self.flushed = self.position
         self._flushing = None
 

@@ -33,6 +33,6 @@ class InSyncProposal:
 
 
 def choose_leader(able: Sequence[ReplicaId], led: Mapping[BrokerId, int]) -> ReplicaId | None:
-    """Of the in-sync replicas that can lead, the one whose broker leads the fewest partitions: a broker that fails takes
-    as few leaders with it as can be, and those that take over are many."""
+    """Of the in-sync replicas that can lead, the one whose broker leads the fewest partitions: a broker that fails
+    takes as few leaders with it as can be, and those that take over are many."""
     return min(able, key=lambda replica: (led.get(replica.broker, 0), replica), default=None)

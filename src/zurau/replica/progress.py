@@ -52,6 +52,12 @@ class Progress:
         self._seen_end = leader_end
         self.asked_ms = now_ms
 
+    def park(self, fetch: Fetch, until_ms: int) -> None:
+        """Let a question wait. One that comes once more does not wait anew: when other partitions have much to say, it
+        comes with everything that is said, and would never be answered."""
+        if self.parked is None or self.parked[0].fetch_id != fetch.fetch_id:
+            self.parked = (fetch, until_ms)
+
     def stored_in(self, epoch: Epoch) -> Offset:
         """How far it counts towards the high watermark: not at all before it holds the leader's mark.
 

@@ -91,6 +91,13 @@ class Replica(ReplicaFacts):
         return self._state.voters
 
     @property
+    def hears_leader(self) -> bool:
+        """It leads, or follows somebody that has answered."""
+        role = self._role
+        follows = isinstance(role, Follower) and role.has_fetched and self._state.leader is not None
+        return isinstance(role, Leader) or follows
+
+    @property
     def is_established(self) -> bool:
         """It leads, and knows the true high watermark: before that, an end offset told to a client might go back."""
         return isinstance(self._role, Leader) and self._role.is_established
@@ -177,10 +184,7 @@ class Replica(ReplicaFacts):
 
     def _answer_vote(self, vote: Vote) -> None:
         role = self._current
-        hears_leader = role.role is Role.LEADER or (
-            isinstance(role, Follower) and role.has_fetched and self._state.leader is not None
-        )
-        if answer_vote(self._state, vote, hears_leader=hears_leader) and isinstance(role, Follower):
+        if answer_vote(self._state, vote, hears_leader=self.hears_leader) and isinstance(role, Follower):
             role.vote_granted()
 
     # Roles

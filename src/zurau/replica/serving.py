@@ -43,7 +43,7 @@ class Serving:
             state.send(fetch.sender.broker, correction)
             return None
         progress.asked(fetch, state.log.position, state.now_ms)
-        progress.parked = (fetch, state.now_ms + state.settings.fetch_wait_ms)
+        progress.park(fetch, state.now_ms + state.settings.fetch_wait_ms)
         return progress
 
     def tell_news(self) -> None:

@@ -91,6 +91,11 @@ class Asking:
         """What a question without words says: the fetches that are asked once more."""
         return {each: heard for each, heard in self._heard.items() if self._stands(each, heard)}
 
+    @property
+    def answered_for(self) -> dict[PartitionId, Fetched]:
+        """What an answer without words says."""
+        return {each: last for each, last in self._answers.items() if self._stands(each, self._heard.get(each))}
+
     def question(self) -> Question | None:
         """What to send now; None while the last question is open. Without news it is a sign of life."""
         if self.is_open:
@@ -142,8 +147,8 @@ class Asking:
         yield partition, replace(message, fetch_id=now.fetch_id)
 
     def _hear_silence(self, named: set[PartitionId]) -> Iterator[Said]:
-        for partition, last in list(self._answers.items()):
-            if partition not in named and self._stands(partition, self._heard.get(partition)):
+        for partition, last in self.answered_for.items():
+            if partition not in named:
                 yield partition, replace(last, fetch_id=self._asks[partition].fetch_id)
 
     def _use_up(self, partition: PartitionId) -> None:
@@ -207,6 +212,16 @@ class Answering:
     @property
     def has_news(self) -> bool:
         return bool(self._words or self._others or self._closed)
+
+    @property
+    def closing(self) -> tuple[PartitionId, ...]:
+        """Partitions that are not answered any more, of which the other side does not know it yet."""
+        return tuple(self._closed)
+
+    @property
+    def asked_for(self) -> dict[PartitionId, Fetch]:
+        """What a question without words says here."""
+        return dict(self._asks)
 
     @property
     def standing(self) -> dict[PartitionId, Fetch]:

@@ -49,7 +49,7 @@ def run(spark: SparkSession) -> Callable[[Pipeline], PipelineStatus]:
     from pyspark_zurau.engine.run import Execution
 
     def run(pipeline: Pipeline) -> PipelineStatus:
-        return Execution(spark.newSession(), pipeline).wait(lambda: False, lambda _: None)
+        return Execution(spark.newSession(), pipeline).run(lambda: False, lambda _: None)
 
     return run
 

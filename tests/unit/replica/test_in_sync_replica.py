@@ -151,3 +151,12 @@ def test_whoever_leads_the_fewest_partitions_is_chosen_and_the_first_by_name_amo
     assert choose_leader([one, two, three], {one.broker: 2, two.broker: 1, three.broker: 1}) == two
     assert choose_leader([one, three], {one.broker: 1}) == three
     assert choose_leader([], {}) is None
+
+
+def test_who_led_in_an_epoch_and_has_forgotten_it_does_not_lead_in_it_again(make_in_sync, ids):
+    replica = make_in_sync(log=LogView(0, 4, [EpochMark(5, 3)]))
+    one = ids("1a")[0]
+    replica.step(PartitionChanged(PartitionState(one, 5, (one,), 1)), 0)
+    assert (replica.role, replica.leader) == (Role.FOLLOWER, None)
+    replica.step(PartitionChanged(PartitionState(one, 6, (one,), 2)), 0)
+    assert replica.role is Role.LEADER

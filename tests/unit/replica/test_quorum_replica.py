@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.replica.effects import Announce, Refuse, SaveVote, Send, StartFlush
+from zurau.replica.effects import Announce, ReadAndSend, Refuse, SaveVote, Send, StartFlush
 from zurau.replica.events import (
     Flushed,
     LogStartMoved,
@@ -52,7 +52,7 @@ def test_a_lone_voter_leads_at_once_and_commits_what_it_has_flushed(make, ids):
     effects = replica.step(TimePassed(), 0)
     assert SaveVote(1, ids("1a")[0]) in effects
     assert effects[-1] == Announce(Role.LEADER, 1, replica.id)
-    assert (replica.voters, replica.deadline_ms) == (ids("1a"), 250)
+    assert (replica.voters, replica.deadline_ms) == (ids("1a"), 1500)
     assert replica.leader == replica.id == ids("1a")[0]
     replica.step(RecordsOffered(b"x", 1), 0)
     assert (replica.high_watermark, replica.is_established) == (0, False)
@@ -322,3 +322,12 @@ def test_a_learner_that_has_long_been_silent_is_forgotten_and_a_voter_is_not(mak
         for follower in (voter, other):
             replica.step(Received(Fetch(follower, 1, 1, replica.log.position, 0)), now_ms)
     assert set(replica._role._followers) == {voter, other}
+
+
+def test_a_question_that_comes_once_more_does_not_wait_anew(make, ids):
+    replica = elected(make, ids)
+    fetch = Received(Fetch(ids("2a")[0], 1, 7, replica.log.position, 0))
+    replica.step(fetch, 1000)
+    replica.step(fetch, 1150)
+    [answer] = [each for each in replica.step(TimePassed(), 1200) if isinstance(each, ReadAndSend)]
+    assert answer.message.fetch_id == 7

@@ -138,6 +138,7 @@ def test_what_stands_is_what_silence_says(pair):
     answering.close(Q)
     assert (asking.asks(P), asking.asks(Q)) == (None, fetch(2))
     assert (list(asking.standing), list(answering.standing)) == ([Q], [P])
+    assert (list(asking.answered_for), list(answering.asked_for), answering.closing) == ([Q], [P], (Q,))
 
 
 def test_other_messages_travel_along_both_ways(pair):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,6 +19,10 @@ from zurau.replica.roles import Role
 if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
     from zurau.simulation.cluster.host import Host
+
+
+#: How often replicas of one partition may stand for election until it is whole again.
+ELECTIONS_MAX = 40
 
 
 class Violation(Exception):
@@ -52,7 +57,19 @@ class Checker:
         self.truth = cluster.truth
 
     def see(self, host: Host, effect: Effect) -> None:
-        raise NotImplementedError
+        """It has done this; looked for by kind."""
+
+    def started(self, host: Host) -> None:
+        """It has a replica again, with what its disk has."""
+
+    def disk_lost(self, host: Host) -> None:
+        """Its disk is about to be another: an empty one, or an old copy."""
+
+    def flushed(self, host: Host) -> None:
+        """It is about to be told that something is flushed."""
+
+    def acknowledged(self, host: Host, value: bytes, offset: Offset) -> None:
+        """A client is about to be told that its record is committed."""
 
     def require(self, holds: bool, seen: Callable[[], str]) -> None:
         if not holds:
@@ -120,13 +137,20 @@ class LogsMatch(Checker):
 
 
 class LeadersAreComplete(Checker):
-    """A new leader has everything that is committed."""
+    """A new leader has everything that is committed; unless there was a later one already, and it hears of that next."""
 
     watches = (Announce,)
 
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._latest: Epoch = -1
+
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, Announce)
-        if effect.role is Role.LEADER and self.truth.end > host.disk.start_offset:
+        if effect.role is not Role.LEADER or effect.epoch < self._latest:
+            return
+        self._latest = effect.epoch
+        if self.truth.end > host.disk.start_offset:
             found = host.disk.seen.sum_at(self.truth.end)
             self.require(
                 found == self.truth.sums[self.truth.end],
@@ -206,6 +230,18 @@ class CommittedIsOnAMajority(Checker):
         return disk is not None and disk.safe.sum_at(offset) == self.truth.sums[offset] and disk.has_safe_mark(epoch)
 
 
+class AcknowledgedIsCommitted(Checker):
+    """What a client is told to be committed is below the high watermark, and it is what the client wrote."""
+
+    def acknowledged(self, host: Host, value: bytes, offset: Offset) -> None:
+        self.require(offset <= self.truth.end, lambda: f"{host.name} acknowledged {value!r} below {offset}")
+        log = host.disk.seen
+        if offset <= log.first_offset:
+            return  # a repeated one, from before the snapshot that this log begins with
+        found = log.items[bisect_left(log.ends, offset)]
+        self.require(isinstance(found, Batch) and found.data == value, lambda: f"{host.name} has {found} for {value!r}")
+
+
 class EpochsFitTheLog(Checker):
     """The marks that a replica knows are those that its disk would give it back; epochs rise."""
 
@@ -259,13 +295,32 @@ class OneVoterChangeAtATime(Checker):
         self.require(len(differing) == 1, lambda: f"from {_names(before)} to {_names(members.voters)}")
 
 
+class ElectionsAreFew(Checker):
+    """When nothing goes wrong any more, a leader is found without many attempts."""
+
+    watches = (Announce,)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.count = 0
+
+    def see(self, host: Host, effect: Effect) -> None:
+        assert isinstance(effect, Announce)
+        if effect.role is Role.CANDIDATE and self.cluster.world.is_calm:
+            self.count += 1
+            self.require(self.count <= ELECTIONS_MAX, lambda: f"{self.count} attempts to be elected")
+
+
 class LeadersHearAMajority(LookingChecker):
-    """A leader that no majority of voters can reach, or be reached by, gives up in time."""
+    """A leader that no majority of voters can reach gives up in time; and so does one that cannot reach those who lack
+    something. (Who has everything and asks on, unanswered, has not turned to anybody else.)"""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         settings = cluster.swarm.settings
-        self._patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms + cluster.swarm.delay_ms * 12 + 300
+        # One that is heard by nobody still hears its followers ask, until they have lost their patience.
+        patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms * 2
+        self._patience_ms = patience_ms + cluster.swarm.delay_ms * 12 + 300
         #: Since when a reign is without a majority.
         self._alone_since: dict[tuple[ReplicaId, Epoch], float] = {}
 
@@ -289,8 +344,14 @@ class LeadersHearAMajority(LookingChecker):
     def _is_reachable(self, host: Host, voter: ReplicaId) -> bool:
         other = self.cluster.host(voter.broker)
         is_cut = self.cluster.network.is_cut
-        between = not (is_cut(host.broker, other.broker) or is_cut(other.broker, host.broker))
-        return other is host or (between and other.id == voter and other.is_up)
+        is_heard = other.id == voter and other.is_up and not is_cut(other.broker, host.broker)
+        return other is host or (is_heard and (not is_cut(host.broker, other.broker) or self._has_all(other, host)))
+
+    @staticmethod
+    def _has_all(other: Host, leader: Host) -> bool:
+        assert other.replica is not None
+        assert leader.replica is not None
+        return other.replica.stored == leader.replica.log.position
 
 
 QUORUM_CHECKERS: tuple[type[Checker], ...] = (
@@ -302,9 +363,11 @@ QUORUM_CHECKERS: tuple[type[Checker], ...] = (
     HighWatermarksOnlyRise,
     NothingCommittedIsCut,
     CommittedIsOnAMajority,
+    AcknowledgedIsCommitted,
     EpochsFitTheLog,
     OffsetsAreDense,
     OneVoterChangeAtATime,
+    ElectionsAreFew,
     LeadersHearAMajority,
 )
 

@@ -46,6 +46,7 @@ class Cluster:
         self._watchers: dict[type[Effect], list[Checker]] = {}
         self.all_checkers = self.checkers()
         self._lookers = [checker for checker in self.all_checkers if isinstance(checker, LookingChecker)]
+        self._flush_watchers = [each for each in self.all_checkers if type(each).flushed is not Checker.flushed]
         for checker in self.all_checkers:
             for kind in checker.watches:
                 self._watchers.setdefault(kind, []).append(checker)
@@ -56,7 +57,7 @@ class Cluster:
         return self.world.now_ms
 
     def checkers(self) -> list[Checker]:
-        return [checker(self) for checker in (*QUORUM_CHECKERS, *STATE_CHECKERS)]
+        return [checker(self) for checker in (*QUORUM_CHECKERS, *STATE_CHECKERS, *self.world.more_checkers)]
 
     def note(self, line: str) -> None:
         self.world.note(line)
@@ -78,6 +79,9 @@ class Cluster:
 
     def loses(self, host: Host, *, disk: bool = False) -> None:
         """It loses what was not flushed, or everything."""
+        if disk:
+            for checker in self.all_checkers:
+                checker.disk_lost(host)
 
     def may_wipe(self, host: Host) -> bool:
         """Not when that would leave too few voters for any replica's idea of who votes."""
@@ -117,6 +121,8 @@ class Cluster:
 
     def acknowledge(self, host: Host, number: int, value: bytes, offset: Offset | None) -> None:
         if offset is not None:
+            for checker in self.all_checkers:
+                checker.acknowledged(host, value, offset)
             self.truth.acknowledged[value] = offset
             self.world.acknowledged_count += 1
         leader = host.replica.leader.broker if host.replica is not None and host.replica.leader is not None else None
@@ -171,6 +177,14 @@ class Cluster:
             self.transcript.did(host, effect)
         for checker in self._watchers.get(type(effect), ()):
             checker.see(host, effect)
+
+    def started(self, host: Host) -> None:
+        for checker in self.all_checkers:
+            checker.started(host)
+
+    def flushed(self, host: Host) -> None:
+        for checker in self._flush_watchers:
+            checker.flushed(host)
 
     def look(self) -> None:
         for checker in self._lookers:

@@ -65,24 +65,7 @@ class Compact(Fault):
         world.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
         for each in others:
             for host in list(world.machine(each).hosts.values()):
-                world.at(world.now_ms + self.duration_ms * 0.9, host.expire)
-
-
-class CompactLeaders(Fault):
-    """Leaders forget the beginning of their logs, while this broker hears of nothing; when it has been offered a
-    snapshot, the others stop for a moment, and somebody leads who has more and knows less."""
-
-    def strike(self, world: World) -> None:
-        others = [each for each in world.broker_ids if each != self.broker]
-        world.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
-        heals_ms = world.now_ms + self.duration_ms
-        for group in list(world.groups):
-            for host in group.hosts:
-                if host.leads and host.broker != self.broker:
-                    world.at(heals_ms - 1, host.expire)
-                    world.at(heals_ms + 150, lambda host=host: world.crash(host.machine, 2000))  # type: ignore[misc]
-        for each in others:
-            world.at(heals_ms + 150, lambda each=each: world.crash(world.machine(each), 20))  # type: ignore[misc]
+                world.in_trouble(world.now_ms + self.duration_ms * 0.9, host.expire)
 
 
 DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (
@@ -92,7 +75,6 @@ DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (
     Kill,
     RollBack,
     Compact,
-    CompactLeaders,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -83,11 +84,13 @@ class Host:
         self.broker = broker
         self.partition = group.partition
         self.disk = disk
+        self._id = ReplicaId(broker, disk.directory)
         self.replica: AnyReplica | None = None
         #: Counts starts, so that what belongs to an earlier one is not heard any more.
         self.life = 0
         #: Out of order until the machine is started again, although the machine is up.
         self.is_broken = False
+        self.broken_ms = 0.0
         #: The machine knows that the topic is gone.
         self.is_removed = False
         self._wake_at_ms: float | None = None
@@ -101,7 +104,9 @@ class Host:
 
     @property
     def id(self) -> ReplicaId:
-        return ReplicaId(self.broker, self.disk.directory)
+        if self._id.directory != self.disk.directory:
+            self._id = ReplicaId(self.broker, self.disk.directory)
+        return self._id
 
     @property
     def name(self) -> str:
@@ -129,6 +134,7 @@ class Host:
         self.group.reads_again(self)
         if not keeps_its_name(self.disk.recover()):
             self.group.rename(self)
+        self.group.started(self)
         self.old_copy = self.disk.copy(self.disk.directory)
         self.replica = self.make_replica(self.disk)
         self.memory = Memory(self.disk, self.folders, self.replica.high_watermark)
@@ -158,6 +164,7 @@ class Host:
         if self.replica is not None:
             self.crash(loses=False)
             self.is_broken = True
+            self.broken_ms = self._world.now_ms
             self.machine.streams.fail(self.partition)
             self._world.pump_soon(self.machine)
 
@@ -180,7 +187,7 @@ class Host:
         if self.replica is None:
             return ()
         if self._world.now_ms < machine.paused_until_ms:
-            self._world.at_in_life(self, machine.paused_until_ms, lambda: self.tell(event))
+            self._hear_later(event)
             return ()
         if group.transcript is not None:
             group.transcript.told(self, event)
@@ -199,8 +206,22 @@ class Host:
         except DamagedBatch:
             self._break_down_damaged()
             return ()
+        self._release_waiting()
         self._wake()
         return effects
+
+    def _hear_later(self, event: Event) -> None:
+        """When the machine goes on. What others said on a bad day is lost when a good one begins."""
+        if isinstance(event, Received):
+            self._on_the_same_day(lambda: self.tell(event))
+        else:
+            self._world.at_in_life(self, self.machine.paused_until_ms, lambda: self.tell(event))
+
+    def _on_the_same_day(self, act: Callable[[], object]) -> None:
+        was_calm = self._world.is_calm
+        self._world.at_in_life(
+            self, self.machine.paused_until_ms, lambda: act() if self._world.is_calm == was_calm else None
+        )
 
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
         raise NotImplementedError("replicas that vote have no controller")
@@ -212,7 +233,7 @@ class Host:
 
     def offer(self, client: int, value: bytes) -> None:
         if self.is_paused:
-            self._world.at_in_life(self, self.machine.paused_until_ms, lambda: self.offer(client, value))
+            self._on_the_same_day(lambda: self.offer(client, value))
             return
         if self.machine.is_full and self.leads:
             self.group.acknowledge(self, client, value, None)
@@ -307,7 +328,6 @@ class Host:
             case Release(high_watermark):
                 self._save_high_watermark(high_watermark)
                 self.memory.committed(high_watermark)
-                self._release_waiting()
             case Announce(role, epoch):
                 self.machine.streams.turned(self.partition, role, epoch)
                 if role is not Role.LEADER:
@@ -347,6 +367,7 @@ class Host:
         try:
             self._maybe_lose_power("before", Flushed(number))
             self.disk.end_flush(number)
+            self.group.flushed(self)
             self._maybe_lose_power("after", Flushed(number))
         except PowerCut:
             self._world.crash(self.machine, self.machine.crash_down_ms)
@@ -359,8 +380,25 @@ class Host:
         self._world.crash(self.machine, _REPAIR_MS)
 
     def _read_and_send(self, effect: ReadAndSend) -> None:
-        batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
-        self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
+        """At once if it is in memory; who has to wait for the disk may have lost its reign meanwhile."""
+        if not self.group.swarm.read_ms:
+            self._read_now(effect)
+            return
+        delay_ms = self._chance.random() * self.group.swarm.read_ms
+        self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._read_late(effect))
+
+    def _read_now(self, effect: ReadAndSend) -> None:
+        assert self.replica is not None
+        is_there = effect.from_offset >= self.disk.start_offset
+        if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
+            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
+            self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
+
+    def _read_late(self, effect: ReadAndSend) -> None:
+        try:
+            self._read_now(effect)
+        except DamagedBatch:
+            self._break_down_damaged()
 
     def _release_waiting(self) -> None:
         replica = self.replica

@@ -12,6 +12,7 @@ from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.partition_state import InSyncProposal, PartitionState
 from zurau.replica.roles import Role
 from zurau.simulation.cluster.checkers import (
+    AcknowledgedIsCommitted,
     Checker,
     CommittedNeverChanges,
     EpochsFitTheLog,
@@ -32,9 +33,15 @@ from zurau.simulation.world import SeededRandomness
 
 
 class InSyncHost(Host):
+    #: Which start was told which number.
+    _registered = (0, -1)
+
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
-        self.tell(BrokerRegistered(broker_epoch))
-        self.tell(PartitionChanged(state))
+        if self._registered != (self.life, broker_epoch):
+            self._registered = (self.life, broker_epoch)
+            self.tell(BrokerRegistered(broker_epoch))
+        if isinstance(self.replica, InSyncReplica) and self.replica.assignment != state:
+            self.tell(PartitionChanged(state))
 
     def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
         return InSyncReplica(
@@ -56,7 +63,7 @@ class InSyncCluster(Cluster):
         self.controller.create(self.partition, tuple(host.id for host in self.hosts))
         #: Replicas that have lost something, or may have, and of which the controller does not know it yet.
         self.tainted: dict[ReplicaId, int] = {}
-        found = [checker(self) for checker in (*IN_SYNC_CHECKERS, *STATE_CHECKERS)]
+        found = [checker(self) for checker in (*IN_SYNC_CHECKERS, *STATE_CHECKERS, *self.world.more_checkers)]
         self.in_sync_checkers = [checker for checker in found if isinstance(checker, InSyncChecker)]
         return found
 
@@ -98,6 +105,7 @@ class InSyncCluster(Cluster):
     # Losses: of k in-sync replicas, at most k-1
 
     def loses(self, host: Host, *, disk: bool = False) -> None:
+        super().loses(host, disk=disk)
         if disk or not self.swarm.settings.waits_for_flush:
             self.tainted[host.id] = host.machine.life
 
@@ -220,6 +228,21 @@ class LeadersAreSpread(InSyncChecker):
             self.require(not fewer, lambda other=other: f"{leader} leads, and {other} leads less: {led}")  # type: ignore[misc]
 
 
+class FailedReplicasDoNotLead(InSyncChecker, LookingChecker):
+    """A controller that has been told that a replica failed does not let it lead while another could."""
+
+    def look(self) -> None:
+        controller, leader = self.cluster.controller, self.cluster.state.leader
+        host = self.cluster.host(leader.broker) if leader is not None else None
+        if host is None or host.id != leader or not host.is_broken or not controller.is_up:
+            return
+        told_ms = self.cluster.network.swarm.delay_ms * 12 + 2 * controller.commit_ms + 500
+        heard_ms = controller.heard_ms.get(host.broker, 0.0)
+        known = heard_ms > host.broken_ms + told_ms and self.cluster.now_ms > heard_ms + controller.commit_ms
+        others = controller.able(self.cluster.partition)
+        self.require(not (known and others), lambda: f"{leader} has failed, leads, and {_names(others)} could")
+
+
 IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (
     OneLeaderPerEpoch,
     LogsMatch,
@@ -227,12 +250,14 @@ IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (
     LeadersAreComplete,
     HighWatermarksOnlyRise,
     NothingCommittedIsCut,
+    AcknowledgedIsCommitted,
     EpochsFitTheLog,
     OffsetsAreDense,
     InSyncHaveWhatIsCommitted,
     LeadersCountEverybody,
     ControllerEpochsOnlyRise,
     LeadersAreSpread,
+    FailedReplicasDoNotLead,
 )
 
 

@@ -32,8 +32,10 @@ class Machine:
         #: Moments at which the power goes: see `faults.CrashAt`.
         self.crash_at: str | None = None
         self.crash_down_ms = 0
-        #: Whether it was stopped in good order the last time.
+        #: Whether it was always stopped in good order since a start that the controller has counted: one that was not
+        #: counted does not make good what was lost before it.
         self.was_clean = True
+        self.is_counted = False
         self.slow_flush_ms = 0
         self.is_full = False
         self.flush_fails = False
@@ -52,6 +54,7 @@ class Machine:
     def start(self) -> None:
         assert not self.is_up
         self.is_up = True
+        self.is_counted = False
         self.life += 1
         self.old_starts = self.starts
         self.starts += (self.life,)
@@ -66,7 +69,7 @@ class Machine:
 
     def crash(self, *, loses: bool) -> None:
         self.is_up = False
-        self.was_clean = not loses
+        self.was_clean = not loses and (self.was_clean or self.is_counted)
         self.crash_at = None
         for host in self.hosts.values():
             host.crash(loses=loses)
@@ -115,14 +118,22 @@ class Machine:
             self._in_life(self.paused_until_ms, sender, it)
             return
         life = self.life
-        for partition, message in self.streams.heard(sender, it, self.now_ms):
+        said = self.streams.heard(sender, it, self.now_ms)
+        for checker in self._world.stream_checkers:
+            checker.hear(self, sender, it)
+        for partition, message in said:
             if self.life == life and self.is_up:
                 self.deliver(partition, message)
         self._world.pump_soon(self)
 
     def _in_life(self, at_ms: float, sender: BrokerId, it: Question | Answer) -> None:
-        life = self.life
-        self._world.at(at_ms, lambda: self.hear(sender, it) if self.life == life else None)
+        life, was_calm = self.life, self._world.is_calm
+
+        def later() -> None:
+            if (self.life, self._world.is_calm) == (life, was_calm):
+                self.hear(sender, it)
+
+        self._world.at(at_ms, later)
 
     def lose_connection(self, other: BrokerId) -> None:
         if self.is_up:

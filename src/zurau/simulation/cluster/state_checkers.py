@@ -121,9 +121,11 @@ class SnapshotsReplaceNothingCommitted(Checker):
 
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, RestartLog)
-        end, replaced = self.truth.end, host.disk.replaced
-        lost = end > effect.point.mark.start_offset and replaced.sum_at(end) == self.truth.sums.get(end, 0)
-        self.require(not lost, lambda: f"{host.id} drops what is committed up to {end} for {effect.point.mark}")
+        replaced, start = host.disk.replaced, effect.point.mark.start_offset
+        behind = [end for end in self.truth.sums if end > start and replaced.sum_at(end) == self.truth.sums[end]]
+        self.require(
+            not behind, lambda: f"{host.id} drops what is committed up to {max(behind)} for a log from {start}"
+        )
 
 
 STATE_CHECKERS: tuple[type[Checker], ...] = (

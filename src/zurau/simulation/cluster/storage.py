@@ -52,7 +52,7 @@ class StoredLog:
 
     def append(self, item: Item) -> None:
         self.ends.append(item.next_offset if isinstance(item, Batch) else item.start_offset)
-        self.sums.append(crc32(repr(item).encode(), self.last_sum))
+        self.sums.append(crc32(as_bytes(item), self.last_sum))
         self.items.append(item)
 
     def cut(self, point: Position) -> None:
@@ -101,6 +101,13 @@ class StoredLog:
     def copy(self) -> StoredLog:
         lists = (list(self.items), list(self.ends), list(self.sums))
         return StoredLog(*lists, self.first_sum, self.first_offset, set(self.damaged))
+
+
+def as_bytes(item: Item) -> bytes:
+    if isinstance(item, EpochMark):
+        return b"mark %d %d" % item
+    voters = b"" if item.voters is None else repr(item.voters).encode()
+    return b"%d %d %d %b %b" % (item.epoch, item.base_offset, item.count, item.data, voters)
 
 
 Write = Item | Position
@@ -276,9 +283,10 @@ class ReplicaDisk:
     def has_safe_mark(self, epoch: Epoch) -> bool:
         """The mark of an epoch, or of one that a later log begins with, is flushed."""
         first = self._first_mark
-        return (first is not None and first.epoch == epoch) or any(
-            isinstance(item, EpochMark) and item.epoch == epoch for item in reversed(self.safe.items)
-        )
+        if first is not None and first.epoch == epoch:
+            return True
+        # Whatever an epoch wrote stands behind its mark.
+        return next((item.epoch == epoch for item in reversed(self.safe.items) if item.epoch <= epoch), False)
 
     def membership(self) -> Membership:
         changes = [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from zurau.ids import BrokerId
+from zurau.replica.identity import PartitionId
 from zurau.replica.messages import Fetch
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Question
@@ -16,12 +17,18 @@ if TYPE_CHECKING:
     from zurau.simulation.cluster.world import World
 
 
+Standing = dict[PartitionId, Fetch]
+
+
 class StreamChecker:
     def __init__(self, world: World) -> None:
         self.world = world
 
     def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
         """Something is about to be sent."""
+
+    def hear(self, machine: Machine, sender: BrokerId, it: Question | Answer) -> None:
+        """Something has arrived, and the replicas here are about to be told."""
 
     def idle(self) -> None:
         """Everything is whole: look what happens when nothing does."""
@@ -64,4 +71,66 @@ class SilenceMeansUnchanged(StreamChecker):
         )
 
 
-STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged,)
+class SessionsAgree(StreamChecker):
+    """What both sides of a session take silence for is the same, whenever one has heard the other."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        #: What the last message of one broker to another took silence for.
+        self._last: dict[tuple[type, BrokerId, BrokerId], tuple[int, int, Standing]] = {}
+
+    def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
+        if isinstance(it, Question) or not it.is_unknown:
+            peer = machine.streams.peers[to]
+            standing = peer.asking.standing if isinstance(it, Question) else peer.answering.standing
+            self._last[type(it), machine.broker, to] = (it.session, it.number, standing)
+
+    def hear(self, machine: Machine, sender: BrokerId, it: Question | Answer) -> None:
+        peer = machine.streams.peers[sender]
+        session, number, said = self._last.get((type(it), sender, machine.broker), (0, 0, {}))
+        if (session, number) != (it.session, it.number):
+            return  # an old one: nothing that it says is taken for anything else than what it says in words
+        if isinstance(it, Question):
+            if not any(refusal.number == it.number for refusal in peer.refusals):
+                heard = peer.answering.asked_for
+                meant = {each: fetch for each, fetch in said.items() if each not in peer.answering.closing}
+                self.require(heard == meant, lambda: f"{sender} asks {meant}, and {machine.broker} hears {heard}")
+        elif not peer.asking.is_open:
+            missing = peer.asking.answered_for.keys() - said.keys()
+            self.require(not missing, lambda: f"{machine.broker} believes that {sender} answers {missing}")
+
+
+class IdleBrokersSayLittle(StreamChecker):
+    """When nothing happens, two brokers exchange one empty question and answer in a while, however many partitions they
+    share; and nobody stands for election."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._questions: dict[tuple[BrokerId, BrokerId], int] = {}
+        self._is_counting = False
+
+    def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
+        if not self._is_counting:
+            return
+        self.require(not it.said and not it.closed, lambda: f"{machine.broker} says to {to}: {it}")
+        if isinstance(it, Question):
+            self._questions[machine.broker, to] = self._questions.get((machine.broker, to), 0) + 1
+
+    def idle(self) -> None:
+        world, settings = self.world, self.world.swarm.settings
+        wait_ms = settings.fetch_wait_ms
+        if not world.swarm.is_coalesced:
+            return
+        world.run_until(world.now_ms + 3 * wait_ms + 2 * settings.retry_ms + 100)
+        self._is_counting = True
+        epochs = self._epochs()
+        world.run_until(world.now_ms + 5 * wait_ms)
+        most = max(self._questions.values(), default=0)
+        self.require(most <= 7, lambda: f"{most} questions in five times {wait_ms} ms")
+        self.require(self._epochs() == epochs, lambda: "an election although nothing happens")
+
+    def _epochs(self) -> list[int]:
+        return [host.replica.epoch for group in self.world.current for host in group.hosts if host.replica is not None]
+
+
+STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged, SessionsAgree, IdleBrokersSayLittle)

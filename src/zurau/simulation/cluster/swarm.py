@@ -42,6 +42,8 @@ class Swarm:
     is_coalesced: bool = True
     #: How long the controller's decisions take to be committed.
     commit_ms: int = 0
+    #: How long a leader waits for the disk before it can answer a fetch.
+    read_ms: int = 0
 
     def __str__(self) -> str:
         network = f"messages take up to {self.delay_ms} ms, {self.loss:.0%} are lost, {self.duplication:.0%} doubled"
@@ -65,7 +67,7 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         brokers=brokers,
         clients=chance.randint(1, 4),
         think_ms=chance.choice([5, 20, 100]),
-        trouble_ms=chance.choice([3000, 6000, 10_000]),
+        trouble_ms=chance.choice([2000, 4000, 8000]),
         fault_interval_ms=chance.choice([100, 250, 600, 1200]),
         fault_kinds=tuple(sorted(chance.sample(kinds, chance.randint(1, min(5, len(kinds)))))),
         loss=chance.choice([0, 0, 0.01, 0.1, 0.3]),
@@ -74,11 +76,12 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         straggling=chance.choice([0, 0, 0.02, 0.15]),
         flush_ms=chance.choice([1, 3, 10, 40, 120]),
         settings=settings,
-        snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 50, 1000]),
+        snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 100, 3000]),
         replicas=brokers,
         partitions=chance.choice([1, 1, 1, 2, 2, 3, 4]),
         is_coalesced=chance.random() < 0.7,
         commit_ms=chance.choice([0, 2, 20, 100]),
+        read_ms=chance.choice([0, 0, 0, 5, 60]),
     )
     if mode == "isr":
         return _in_sync(swarm, chance)
@@ -101,5 +104,12 @@ def _in_sync(swarm: Swarm, chance: Random) -> Swarm:
 def calm(swarm: Swarm) -> Swarm:
     """The same world on a good day."""
     return replace(
-        swarm, loss=0.0, duplication=0.0, straggling=0.0, delay_ms=min(swarm.delay_ms, 5), flush_ms=2, snapshot_ms=10
+        swarm,
+        loss=0.0,
+        duplication=0.0,
+        straggling=0.0,
+        delay_ms=min(swarm.delay_ms, 5),
+        flush_ms=2,
+        snapshot_ms=10,
+        read_ms=0,
     )

@@ -33,7 +33,7 @@ class ResetOften(Fault):
         until_ms = at_ms + self.duration_ms
         while one is not other and at_ms < until_ms:
             notice_ms = (chance.random() * 30, chance.random() * 30)
-            world.at(at_ms, lambda notice_ms=notice_ms: world.reset(one, other, notice_ms))  # type: ignore[misc]
+            world.in_trouble(at_ms, lambda notice_ms=notice_ms: world.reset(one, other, notice_ms))  # type: ignore[misc]
             at_ms += 5 + chance.expovariate(1 / 60)
 
 
@@ -53,7 +53,7 @@ class BreakDown(Fault):
         if hosts and machine.is_up:
             hosts[self.at_ms % len(hosts)].break_down()
             life = machine.life
-            world.at(world.now_ms + 4 * self.duration_ms, lambda: self._restart(world, life))
+            world.in_trouble(world.now_ms + 4 * self.duration_ms, lambda: self._restart(world, life))
 
     def _restart(self, world: World, life: int) -> None:
         machine = world.machine(self.broker)

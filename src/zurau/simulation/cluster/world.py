@@ -13,7 +13,7 @@ from random import Random
 from zurau.ids import BrokerId, Offset, TopicId
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.session import Answer, Question
-from zurau.simulation.cluster.checkers import Violation
+from zurau.simulation.cluster.checkers import Checker, Violation
 from zurau.simulation.cluster.clients import Client
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.consumers import Consumer
@@ -23,6 +23,7 @@ from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.in_sync_cluster import InSyncCluster
 from zurau.simulation.cluster.machine import Machine
 from zurau.simulation.cluster.network import Network
+from zurau.simulation.cluster.recovery_checkers import FailedReplicasAreNoticed, RecoveryKeepsWhatWasFlushed
 from zurau.simulation.cluster.stream_checkers import STREAM_CHECKERS, StreamChecker
 from zurau.simulation.cluster.swarm import Mode, Swarm, calm
 from zurau.simulation.cluster.transcript import Transcript
@@ -37,6 +38,9 @@ _LOOK_MS = 100
 
 
 class World:
+    #: Checkers of every mode.
+    more_checkers: tuple[type[Checker], ...] = (RecoveryKeepsWhatWasFlushed, FailedReplicasAreNoticed)
+
     def __init__(self, swarm: Swarm, faults: Sequence[Fault], *, transcript: Transcript | None = None) -> None:
         self.swarm = swarm
         self.transcript = transcript
@@ -74,6 +78,10 @@ class World:
         """Unless the replica is stopped before."""
         life = host.life
         self.at(at_ms, lambda: act() if host.life == life and host.is_up else None)  # type: ignore[arg-type]
+
+    def in_trouble(self, at_ms: float, act: Callable[[], None]) -> None:
+        """What a fault does later; nothing when it is calm by then."""
+        self.at(at_ms, lambda: None if self.is_calm else act())
 
     def run(self) -> None:
         """Trouble, calm, and a while in which nothing happens. Raises `Violation`."""
@@ -204,13 +212,12 @@ class World:
         """What is under way between them is lost; each side notices when it notices."""
         for each, peer, delay_ms in ((one, other.broker, notice_ms[0]), (other, one.broker, notice_ms[1])):
             self.network.reset((each.broker, peer))
-            self.at(self.now_ms + delay_ms, lambda each=each, peer=peer: each.lose_connection(peer))  # type: ignore[misc]
+            self.in_trouble(self.now_ms + delay_ms, lambda each=each, peer=peer: each.lose_connection(peer))  # type: ignore[misc]
 
     def _calm_down(self) -> None:
         self.note("!! calm")
         self.is_calm = True
-        self.network.mend_all()
-        self.network.swarm = calm(self.swarm)
+        self.network.calm_down(calm(self.swarm))
         self.controller.calm_down()
         for machine in self.machines:
             machine.paused_until_ms = self.now_ms
@@ -335,6 +342,7 @@ class World:
             if machine.life != life or not machine.is_up:
                 return
             machine.starts = (life,)
+            machine.is_counted = True
             for host in list(machine.hosts.values()):
                 state = partitions.get(host.partition)
                 if host.is_up and state is not None:

@@ -50,6 +50,15 @@ def test_settings_with_dots_need_no_quotes(changed):
     assert pipeline.spark == {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "true"}
 
 
+def test_settings_of_kafkas_clients_hold_for_all_and_secure_the_dead_letters(changed):
+    from pyspark_zurau.engine.sources import dead_letter_target
+
+    pipeline = changed('name = "shop"', 'name = "shop"\n[kafka]\nsecurity.protocol = "SSL"\nclient.id = "me"')
+    source = pipeline.sources["orders"]
+    assert source.options == {"kafka.security.protocol": "SSL", "kafka.client.id": "me"}
+    assert dead_letter_target(source).options == {"kafka.security.protocol": "SSL"}
+
+
 def test_a_sink_may_have_a_pace_of_its_own(changed):
     pipeline = changed(SINK, f'{SINK}\nevery = "5 minutes"')
     assert pipeline.sinks["out"].trigger.every == "5 minutes"

@@ -2,7 +2,8 @@
 
 A fetch of a megabyte takes a buffer and frees it a moment later. Past a threshold glibc maps fresh pages for each
 such buffer and unmaps them again, and the kernel clears every page every time: two thirds of what a busy consumer
-cost the broker went there. With these thresholds the same pages are used again, for a few megabytes of memory.
+cost the broker went there, and most of what unpacking costs a reader. With these thresholds the same pages are used
+again, for a few megabytes of memory.
 """
 
 from __future__ import annotations

@@ -1,0 +1,108 @@
+"""`zurau pipeline` on the command line, as far as it goes without Spark and without a broker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
+
+from pyspark_zurau.checkpoint_lock import CheckpointLock
+from pyspark_zurau.engine.progress import FAILED, first_status, publish
+from zurau.cli.main import main
+from zurau.cli.optional import COMMANDS
+
+
+@pytest.fixture
+def zurau(capsys, monkeypatch):
+    """What a user types after `zurau pipeline`: exit code, stdout, stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as exited:
+            main(["pipeline", *arguments])
+        return int(exited.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """A checkpoint whose pipeline says that it is running."""
+    publish(first_status("shop", str(tmp_path), {"out": "topic"}))
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["run", "check", "status", "list"])
+def test_the_help_of_every_pipeline_command_has_an_example(zurau, command):
+    code, output, _ = zurau(command, "--help")
+    assert code == 0
+    assert f"zurau pipeline {command}" in output.partition("Examples:")[2]
+
+
+def test_the_help_of_zurau_names_pipelines_and_imports_no_spark():
+    program = (
+        "import sys\nfrom zurau.cli.main import main\ntry: main(['--help'])\nfinally: print('pyspark' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert "pipeline" in shown.stdout
+    assert shown.stdout.splitlines()[-1] == "False"
+
+
+def test_without_spark_the_error_says_what_to_install(zurau, monkeypatch):
+    monkeypatch.setitem(COMMANDS, "pipeline", COMMANDS["pipeline"]._replace(module="no_such_package"))
+    code, _, errors = zurau("list")
+    assert code == 1
+    assert errors.endswith('there is no module no_such_package; install it with pip install "zurau[spark]"\n')
+
+
+def test_a_name_that_is_no_pipeline_is_told(zurau):
+    code, _, errors = zurau("run", "longs")
+    assert code == 1
+    assert "there is no file and no ready-made pipeline 'longs'" in errors
+
+
+def test_a_bad_file_is_refused_with_all_its_problems(zurau, tmp_path):
+    (tmp_path / "bad.toml").write_text('nam = "x"\n')
+    code, _, errors = zurau("run", str(tmp_path / "bad.toml"))
+    assert code == 1
+    assert [line.partition(".toml: ")[2].partition(":")[0] for line in errors.splitlines()] == [
+        "name",
+        "nam",
+        "sources",
+        "sinks",
+    ]
+
+
+def test_the_status_of_a_pipeline_that_runs_is_told(zurau, checkpoint):
+    with CheckpointLock(checkpoint):
+        code, output, _ = zurau("status", "--checkpoint", checkpoint, "--format", "json")
+    (status,) = json.loads(output)
+    assert (code, status["state"], status["queries"][0]["name"]) == (0, "running", "out")
+
+
+def test_the_status_of_a_pipeline_that_died_says_so_and_fails(zurau, checkpoint):
+    code, output, errors = zurau("status", "--checkpoint", checkpoint)
+    assert (code, "lost" in output) == (1, True)
+    assert "has ended without a word" in errors
+
+
+def test_the_status_of_all_pipelines_at_home_is_told(zurau, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("a", "b"):
+        status = first_status(name, str(tmp_path / "zurau" / "pipelines" / name), {"out": "topic"})
+        publish(replace(status, state=FAILED, reason="it was too hot"))
+    code, output, _ = zurau("status", "--format", "csv")
+    assert [line.split(",")[:3] for line in output.splitlines()[1:]] == [["a", "failed", "out"], ["b", "failed", "out"]]
+    assert code == 1
+
+
+def test_a_checkpoint_that_nobody_used_has_no_status(zurau, tmp_path):
+    code, _, errors = zurau("status", "--checkpoint", str(tmp_path))
+    assert code == 1
+    assert f"no pipeline has run with the checkpoint {tmp_path}" in errors
