@@ -91,7 +91,7 @@ class Execution:
             _wait_for_batch(query, deadline_s)
             query.stop()
 
-    def _starts(self) -> dict[str, Callable[[], None]]:
+    def _starts(self) -> Mapping[str, Callable[[], None]]:
         frames = make_views(self._spark, self._pipeline)
         dead = {_title(name): partial(self._start_dead_letters, name) for name in _with_dead_letters(self._pipeline)}
         return dead | {
