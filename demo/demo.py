@@ -1,8 +1,8 @@
 """The logs pipeline, live: generators, a broker, Spark, result topics and a lake; and half-way the broker is killed.
 
 Everything is real: `zurau serve` and `zurau pipeline run logs` are processes of their own, and files are files. The
-generator knows what must come out of its lines, late, doubled and broken ones included; at the end the result topics and
-the lake have to say exactly that. Run it with `make demo`.
+generator knows what must come out of its lines, late, doubled and broken ones included; at the end the result topics
+and the lake have to say exactly that. Run it with `make demo`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from processes import BrokerProcess, PipelineProcess
-from results import Results, second
+import pyarrow.dataset as ds
 from rich.console import Console
 from rich.live import Live
 
-from pyspark_zurau.pipelines.generated import BROKEN, DUPLICATE, LATE, TOO_LATE, at_rate, produce
+from processes import BrokerProcess, PipelineProcess
+from pyspark_zurau.pipelines.generated import BROKEN, DUPLICATE, LATE, TOO_LATE, Generated, at_rate, produce
 from pyspark_zurau.pipelines.logs.generate import Expected, Line, expect, make_lines, render
+from results import Results, second
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.producer import Producer
@@ -31,7 +32,8 @@ TOPICS = {"web": "weblogs", "services": "servicelogs"}
 PREFIX = "logs"
 #: What Spark finds when it is ready; the rest is live.
 BACKLOG = 500
-PATIENCE_S = 180.0
+#: For a machine with much else to do.
+PATIENCE_S = 300.0
 Show = Callable[[str], None]
 
 
@@ -54,14 +56,14 @@ class Generators:
         return self.acknowledged == len(self._lines)
 
     def _run(self) -> None:
-        def count(partition: object, offset: int, records: int) -> None:
+        def count(_partition: object, _offset: int, records: int) -> None:
             self.acknowledged += records
 
         with Cluster(self._bootstrap) as cluster, Producer(cluster, on_delivered=count) as producer:
             records = (render(line, TOPICS) for line in self._lines)
             produce(self._noticing_half(at_rate(records, self._rate, producer.poll)), producer)
 
-    def _noticing_half(self, records: Iterator) -> Iterator:
+    def _noticing_half(self, records: Iterator[Generated]) -> Iterator[Generated]:
         for number, record in enumerate(records):
             if number == len(self._lines) // 2:
                 self.half_way.set()
@@ -85,7 +87,7 @@ def run(line_count: int, rate: float, console: Console) -> bool:
         pipeline.start()
         results.start()
         try:
-            with shown(console, results, expected) as show:
+            with shown(console, results) as show:
                 play(broker, pipeline, results, lines, expected, rate, show)
         finally:
             pipeline.stop()
@@ -128,7 +130,6 @@ def is_complete(results: Results, expected: Expected) -> bool:
     return (
         results.counted >= sum(window.requests for window in expected.windows.values())
         and len(results.records["dead"]) >= expected.kinds[BROKEN]
-        and len(results.records["late"]) >= expected.kinds[TOO_LATE]
         and len(results.records["sessions"]) >= len(expected.sessions)
         and len(results.records["alerts"]) >= len(expected.alerts(10, 0.2))
         and results.lake_rows() >= expected.parsed
@@ -160,7 +161,7 @@ def judge(expected: Expected, results: Results, console: Console) -> bool:
         ("sessions", len(sessions & expected.sessions), len(expected.sessions)),
         ("lines in the lake", results.lake_rows(), expected.parsed),
         ("broken lines in the dead-letter topic", len(results.records["dead"]), expected.kinds[BROKEN]),
-        ("lines that came too late, told apart", len(results.records["late"]), expected.kinds[TOO_LATE]),
+        ("of them marked as too late", results.lake_rows(ds.field("problem").is_valid()), expected.kinds[TOO_LATE]),
     ]
     console.print(
         f"{expected.produced:,} lines: {expected.kinds[LATE]} late, {expected.kinds[TOO_LATE]} too late, "
@@ -184,7 +185,7 @@ def make_topics(bootstrap: str) -> None:
 
 
 @contextmanager
-def shown(console: Console, results: Results, expected: Expected) -> Iterator[Show]:
+def shown(console: Console, results: Results) -> Iterator[Show]:
     """A table that changes in place; where nobody looks, a line when something has changed, every few seconds."""
     if console.is_terminal:
         with Live(console=console, refresh_per_second=4) as live:
@@ -201,15 +202,15 @@ def shown(console: Console, results: Results, expected: Expected) -> Iterator[Sh
         nonlocal said_s
         if time.monotonic() - said_s > 5:
             said_s = time.monotonic()
-            console.print(_headline(state, results), markup=False)
+            console.print(_headline(state, results), markup=False, soft_wrap=True)
         time.sleep(0.25)
 
     yield say
 
 
 def _headline(state: str, results: Results) -> str:
-    counted = f"{results.counted:,} requests counted in {len(results.newest)} windows, {len(results.records['alerts'])} alerts"
-    return f"{state}; {counted}"
+    alerts = len(results.records["alerts"])
+    return f"{state}; {results.counted:,} requests counted in {len(results.newest)} windows, {alerts} alerts"
 
 
 def main() -> int:

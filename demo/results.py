@@ -18,7 +18,7 @@ from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
 from zurau.client.errors import ClientError, UnknownTopic
 
-TOPICS = ("stats", "alerts", "sessions", "late", "dead")
+TOPICS = ("stats", "alerts", "sessions", "dead")
 SERVICES = ("www", "api", "checkout", "search", "mailer")
 WINDOWS_SHOWN = 5
 
@@ -50,8 +50,8 @@ class Results:
     def rows(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(value) for value in self.records[name]]
 
-    def lake_rows(self) -> int:
-        return ds.dataset(self._lake, format="parquet").count_rows() if self._lake.is_dir() else 0
+    def lake_rows(self, which: ds.Expression | None = None) -> int:
+        return ds.dataset(self._lake, format="parquet").count_rows(filter=which) if self._lake.is_dir() else 0
 
     def table(self, title: str) -> Table:
         """Requests, errors and the slowest twentieth, of the newest windows."""

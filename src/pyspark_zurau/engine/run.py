@@ -7,7 +7,7 @@ or by any other end: what a query had not finished it does again from its checkp
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -43,6 +43,8 @@ SETTINGS = {
 INTERVAL_S = 0.5
 BEGIN_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 120.0
+SECOND_CHANCES = 10
+SLOW_PYTHON = "Python worker failed to connect back"
 #: What Spark calls the time before the first offsets are known.
 BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
 
@@ -55,6 +57,8 @@ class Execution:
         self._pipeline = pipeline
         self._queries: dict[str, StreamingQuery] = {}
         self._failed = ""
+        self._starters: Mapping[str, Callable[[], None]] = {}
+        self._second_chances = SECOND_CHANCES
         self.error: StreamingQueryException | None = None
         kinds = {_title(name): "topic" for name in _with_dead_letters(pipeline)}
         kinds |= {name: sink.kind for name, sink in pipeline.sinks.items()}
@@ -65,7 +69,8 @@ class Execution:
         self._publish(self.status)
         with ExitStack() as undo:
             undo.callback(self.stop)
-            for start_one in self._starts():
+            self._starters = self._starts()
+            for start_one in self._starters.values():
                 if not is_stopping() and self.error is None:
                     start_one()
                     self._look(on_progress)
@@ -86,13 +91,12 @@ class Execution:
             _wait_for_batch(query, deadline_s)
             query.stop()
 
-    def _starts(self) -> list[Callable[[], None]]:
+    def _starts(self) -> Mapping[str, Callable[[], None]]:
         frames = make_views(self._spark, self._pipeline)
-        dead = [partial(self._start_dead_letters, name) for name in _with_dead_letters(self._pipeline)]
-        return [
-            *dead,
-            *(partial(self._start_sink, sink, frames[sink.origin]) for sink in self._pipeline.sinks.values()),
-        ]
+        dead = {_title(name): partial(self._start_dead_letters, name) for name in _with_dead_letters(self._pipeline)}
+        return dead | {
+            sink.name: partial(self._start_sink, sink, frames[sink.origin]) for sink in self._pipeline.sinks.values()
+        }
 
     def _start_dead_letters(self, name: str) -> None:
         source = self._pipeline.sources[name]
@@ -117,9 +121,17 @@ class Execution:
         )
         self._publish(replace(self.status, queries=queries, updated_s=time.time()))
         on_progress(self.status)
-        for name, query in self._queries.items():
+        for name, query in list(self._queries.items()):
             if self.error is None and (found := query.exception()) is not None:
-                self.error, self._failed = found, name
+                self._take_failure(name, found)
+
+    def _take_failure(self, name: str, failure: StreamingQueryException) -> None:
+        """Spark gives a Python process ten seconds to start, which a busy machine may exceed: then once more."""
+        if SLOW_PYTHON in str(failure) and self._second_chances > 0:
+            self._second_chances -= 1
+            self._starters[name]()
+        else:
+            self.error, self._failed = failure, name
 
     def _publish(self, status: PipelineStatus) -> None:
         self.status = status
