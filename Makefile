@@ -23,7 +23,7 @@ $(READY): pyproject.toml requirements-dev.txt hatch_build.py $(wildcard src/pysp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: $(READY) ## log lines in and out through a broker that is killed with -9 half-way
+demo: $(READY) ## the logs pipeline live: broker, Spark, result topics and lake, with a kill -9 half-way
 	@$(BIN)/python demo/demo.py
 
 test: $(READY) ## every test; what cannot run here is skipped and says why

@@ -1,221 +1,228 @@
-"""Log lines of several services go in, a consumer group reads them, and half-way the broker is killed with -9.
+"""The logs pipeline, live: generators, a broker, Spark, result topics and a lake; and half-way the broker is killed.
 
-Everything is real: `zurau serve` as a process of its own, librdkafka as the client, files in a directory. At the end
-every acknowledged line must have been read, in order, each exactly once in the log. Run it with `make demo`.
+Everything is real: `zurau serve` and `zurau pipeline run logs` are processes of their own, and files are files. The
+generator knows what must come out of its lines, late, doubled and broken ones included; at the end the result topics
+and the lake have to say exactly that. Run it with `make demo`.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import random
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+import pyarrow.dataset as ds
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
-TOPIC = "logs"
-PARTITIONS = 3
-SERVICES = ("web", "checkout", "search", "mailer")
-LEVELS = ("INFO", "INFO", "INFO", "WARN", "ERROR")
+from processes import BrokerProcess, PipelineProcess
+from pyspark_zurau.pipelines.generated import BROKEN, DUPLICATE, LATE, TOO_LATE, Generated, at_rate, produce
+from pyspark_zurau.pipelines.logs.generate import Expected, Line, expect, make_lines, render
+from results import Results, second
+from zurau.client.admin import Admin, NewTopic
+from zurau.client.cluster import Cluster
+from zurau.client.producer import Producer
+
+TOPICS = {"web": "weblogs", "services": "servicelogs"}
+PREFIX = "logs"
+#: What Spark finds when it is ready; the rest is live.
+BACKLOG = 500
+#: For a machine with much else to do.
+PATIENCE_S = 300.0
+Show = Callable[[str], None]
 
 
-class BrokerProcess:
-    """`zurau serve`, started, killed and started again on the same directory and port."""
+class Generators:
+    """A thread that produces lines; the client carries them over the crash by itself, each exactly once."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self._port = 0
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, bootstrap: str, lines: Sequence[Line], rate: float) -> None:
+        self._bootstrap = bootstrap
+        self._lines = lines
+        self._rate = rate
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.half_way = threading.Event()
+        self.acknowledged = 0
+
+    def start(self) -> None:
+        self._thread.start()
 
     @property
-    def bootstrap(self) -> str:
-        return f"127.0.0.1:{self._port}"
+    def are_done(self) -> bool:
+        return self.acknowledged == len(self._lines)
 
-    def start(self) -> float:
-        """Returns the seconds from nothing to ready."""
-        began = time.perf_counter()
-        ready, told = os.pipe()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "zurau", "serve", "--dir", self._directory, "--kafka", self.bootstrap,
-             "--num-partitions", str(PARTITIONS), "--ready-fd", str(told), "--log-level", "error"],
-            pass_fds=[told], stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(told)
-        with os.fdopen(ready) as pipe:
-            line = pipe.readline()
-        if not line:
-            raise SystemExit("the broker did not start; run `zurau serve` to see why")
-        self._port = int(line.split("kafka=")[1].split()[0].rpartition(":")[2])
-        return time.perf_counter() - began
+    def _run(self) -> None:
+        def count(_partition: object, _offset: int, records: int) -> None:
+            self.acknowledged += records
 
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
+        with Cluster(self._bootstrap) as cluster, Producer(cluster, on_delivered=count) as producer:
+            records = (render(line, TOPICS) for line in self._lines)
+            produce(self._noticing_half(at_rate(records, self._rate, producer.poll)), producer)
 
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
+    def _noticing_half(self, records: Iterator[Generated]) -> Iterator[Generated]:
+        for number, record in enumerate(records):
+            if number == len(self._lines) // 2:
+                self.half_way.set()
+            yield record
 
 
-@dataclass
-class Tally:
-    """What was acknowledged and what was read, by service; lines are numbered from 0."""
-
-    acknowledged: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    read: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    errors: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    failed: int = 0
-
-    def table(self, broker: str) -> Table:
-        table = Table(title=f"broker: {broker}", title_justify="left")
-        for column in ("service", "acknowledged", "read by the group", "ERROR lines"):
-            table.add_column(column, justify="left" if column == "service" else "right")
-        for service in SERVICES:
-            table.add_row(
-                service,
-                f"{len(self.acknowledged[service]):,}",
-                f"{len(set(self.read[service])):,}",
-                f"{self.errors[service]:,}",
-            )
-        return table
-
-
-def produce(bootstrap: str, tally: Tally, lines: int, half_way: threading.Event) -> None:
-    """Stream lines of all services in; the client retries over the crash by itself, idempotently."""
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0})
-    dice = random.Random(1883)
-
-    def acknowledged(service: str, number: int, error: KafkaError | None) -> None:
-        if error is None:
-            tally.acknowledged[service].add(number)
-        else:
-            tally.failed += 1
-
-    for number in range(lines):
-        for service in SERVICES:
-            line = f"{number} {dice.choice(LEVELS)} {service} took {dice.randint(1, 900)} ms"
-            while True:
-                try:
-                    producer.produce(
-                        TOPIC, line, key=service,
-                        on_delivery=lambda error, _, service=service, number=number: acknowledged(
-                            service, number, error
-                        ),
-                    )  # fmt: skip
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-        producer.poll(0)
-        if number == lines // 2:
-            half_way.set()
-        time.sleep(0.0002)
-    producer.flush(60)
-
-
-def consume(bootstrap: str, tally: Tally, finished: threading.Event) -> None:
-    """One member of the group. Offsets are committed after the lines were counted."""
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "readers", "auto.offset.reset": "earliest",
-         "enable.auto.commit": False, "session.timeout.ms": 10_000, "log_level": 0}
-    )  # fmt: skip
-    consumer.subscribe([TOPIC])
-    while not finished.is_set():
-        messages: list[Message] = consumer.consume(500, timeout=0.2)
-        good = [message for message in messages if message.error() is None]
-        for message in good:
-            number, level, service, *_ = (message.value() or b"").decode().split()
-            tally.read[service].append(int(number))
-            tally.errors[service] += level == "ERROR"
-        if good:
-            consumer.commit(asynchronous=True)
-    consumer.close()
-
-
-def copies_in_the_log(bootstrap: str) -> dict[str, list[int]]:
-    """Read the whole topic once more, from the beginning and without a group."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "audit", "enable.auto.commit": False})
-    stored: dict[str, list[int]] = defaultdict(list)
-    for partition in range(PARTITIONS):
-        _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=10)
-        consumer.assign([TopicPartition(TOPIC, partition, 0)])
-        seen = 0
-        while seen < end:
-            for message in consumer.consume(1000, timeout=1):
-                number, _, service, *_ = (message.value() or b"").decode().split()
-                stored[service].append(int(number))
-                seen = (message.offset() or 0) + 1
-    consumer.close()
-    return stored
-
-
-def run(lines: int, console: Console) -> bool:
-    tally, half_way, finished = Tally(), threading.Event(), threading.Event()
-    with tempfile.TemporaryDirectory(prefix="zurau-demo-") as directory:
-        broker = BrokerProcess(directory)
+def run(line_count: int, rate: float, console: Console) -> bool:
+    start_ms = int(time.time() * 1000) - int(line_count / 50 * 1000)
+    lines = list(make_lines(line_count, seed=1883, start_ms=start_ms, closes=True))
+    expected = expect(lines)
+    with tempfile.TemporaryDirectory(prefix="zurau-demo-") as name:
+        directory = Path(name)
+        broker = BrokerProcess(directory / "data")
         console.print(f"a broker on an empty directory was ready in {broker.start() * 1000:.0f} ms")
-        producing = threading.Thread(target=produce, args=(broker.bootstrap, tally, lines, half_way))
-        members = [threading.Thread(target=consume, args=(broker.bootstrap, tally, finished)) for _ in range(2)]
-        for thread in (producing, *members):
-            thread.start()
-        state = "serving"
-        with Live(tally.table(state), console=console, refresh_per_second=8) as live:
-            killed = False
-            deadline = time.monotonic() + 120
-            while time.monotonic() < deadline:
-                if half_way.is_set() and not killed:
-                    killed = True
-                    broker.kill()
-                    live.update(tally.table("killed with -9"))
-                    took = broker.start()
-                    state = f"restarted and recovered in {took * 1000:.0f} ms"
-                live.update(tally.table(state))
-                everything_read = all(tally.acknowledged[service] <= set(tally.read[service]) for service in SERVICES)
-                if not producing.is_alive() and everything_read:
-                    break
-                time.sleep(0.1)
-        console.print()
-        finished.set()
-        for thread in (producing, *members):
-            thread.join()
-        stored = copies_in_the_log(broker.bootstrap)
-        broker.stop()
-    return judge(tally, stored, console)
+        make_topics(broker.bootstrap)
+        lake = directory / "lake"
+        pipeline = PipelineProcess(
+            directory, broker.bootstrap, lake=str(lake), checkpoint=str(directory / "checkpoint"), results=PREFIX
+        )
+        results = Results(broker.bootstrap, PREFIX, lake)
+        pipeline.start()
+        results.start()
+        try:
+            with shown(console, results) as show:
+                play(broker, pipeline, results, lines, expected, rate, show)
+        finally:
+            pipeline.stop()
+            results.stop()
+            broker.stop()
+        return judge(expected, results, console)
 
 
-def judge(tally: Tally, stored: dict[str, list[int]], console: Console) -> bool:
-    """Say what was lost, doubled or out of order: nothing, or the demo fails."""
-    lost = sum(len(tally.acknowledged[service] - set(stored[service])) for service in SERVICES)
-    unread = sum(len(tally.acknowledged[service] - set(tally.read[service])) for service in SERVICES)
-    doubled = sum(len(stored[service]) - len(set(stored[service])) for service in SERVICES)
-    in_order = all(stored[service] == sorted(stored[service]) for service in SERVICES)
-    total = sum(map(len, tally.acknowledged.values()))
-    console.print(
-        f"{total:,} lines acknowledged, {lost} lost, {unread} unread, {doubled} stored twice, "
-        f"{'in' if in_order else 'OUT OF'} order, {tally.failed} refused"
+def play(
+    broker: BrokerProcess,
+    pipeline: PipelineProcess,
+    results: Results,
+    lines: Sequence[Line],
+    expected: Expected,
+    rate: float,
+    show: Show,
+) -> None:
+    """A backlog, then live lines, a crash half-way, and on until everything has come out."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    backlog = Generators(broker.bootstrap, lines[:BACKLOG], 0)
+    backlog.start()
+    while not results.newest and time.monotonic() < deadline_s:
+        pipeline.check()
+        show(f"{backlog.acknowledged:,} lines are waiting; Spark is starting")
+    live = Generators(broker.bootstrap, lines[BACKLOG:], rate)
+    live.start()
+    state, was_killed = "the broker is serving", False
+    while time.monotonic() < deadline_s and not (live.are_done and is_complete(results, expected)):
+        pipeline.check()
+        if live.half_way.is_set() and not was_killed:
+            was_killed = True
+            broker.kill()
+            show(state := "the broker was killed with -9")
+            state = f"the broker was killed with -9, and was back in {broker.start() * 1000:.0f} ms"
+        show(f"{backlog.acknowledged + live.acknowledged:,} lines acknowledged; {state}")
+
+
+def is_complete(results: Results, expected: Expected) -> bool:
+    """Whether there is nothing left to wait for."""
+    return (
+        results.counted >= sum(window.requests for window in expected.windows.values())
+        and len(results.records["dead"]) >= expected.kinds[BROKEN]
+        and len(results.records["sessions"]) >= len(expected.sessions)
+        and len(results.records["alerts"]) >= len(expected.alerts(10, 0.2))
+        and results.lake_rows() >= expected.parsed
     )
-    good = total > 0 and lost == unread == doubled == 0 and in_order
-    verdict = "[bold green]nothing acknowledged was lost[/]" if good else "[bold red]this should not have happened[/]"
+
+
+def judge(expected: Expected, results: Results, console: Console) -> bool:
+    """Compare what came out with what must, number by number."""
+    windows = {
+        key: (row["requests"], row["errors"], row["p50_ms"], row["p95_ms"], row["p99_ms"])
+        for key, row in results.newest.items()
+    }
+    wanted_windows = {
+        key: (window.requests, window.errors, *map(window.percentile_ms, (0.5, 0.95, 0.99)))
+        for key, window in expected.windows.items()
+    }
+    alerts = {(row["service"], second(row["window_start"])) for row in results.rows("alerts")}
+    sessions = {
+        (row["client"], second(row["began"]), second(row["ended"]), row["requests"]) for row in results.rows("sessions")
+    }
+    comparisons = [
+        ("requests in windows", results.counted, sum(window.requests for window in expected.windows.values())),
+        (
+            "windows, exact in counts and percentiles",
+            sum(windows.get(key) == value for key, value in wanted_windows.items()),
+            len(wanted_windows),
+        ),
+        ("alerts", len(alerts & expected.alerts(10, 0.2)), len(expected.alerts(10, 0.2))),
+        ("sessions", len(sessions & expected.sessions), len(expected.sessions)),
+        ("lines in the lake", results.lake_rows(), expected.parsed),
+        ("broken lines in the dead-letter topic", len(results.records["dead"]), expected.kinds[BROKEN]),
+        ("of them marked as too late", results.lake_rows(ds.field("problem").is_valid()), expected.kinds[TOO_LATE]),
+    ]
+    console.print(
+        f"{expected.produced:,} lines: {expected.kinds[LATE]} late, {expected.kinds[TOO_LATE]} too late, "
+        f"{expected.kinds[DUPLICATE]} twice, {expected.kinds[BROKEN]} broken"
+    )
+    good = True
+    for what, found, wanted in comparisons:
+        good &= found == wanted
+        console.print(f"  {'ok ' if found == wanted else '[bold red]BAD[/]'} {found:,} of {wanted:,} {what}")
+    verdict = (
+        "[bold green]every count is what was produced[/]" if good else "[bold red]this should not have happened[/]"
+    )
     console.print(verdict)
     return good
 
 
+def make_topics(bootstrap: str) -> None:
+    with Cluster(bootstrap) as cluster:
+        for topic in TOPICS.values():
+            Admin(cluster).create_topic(NewTopic(topic))
+
+
+@contextmanager
+def shown(console: Console, results: Results) -> Iterator[Show]:
+    """A table that changes in place; where nobody looks, a line when something has changed, every few seconds."""
+    if console.is_terminal:
+        with Live(console=console, refresh_per_second=4) as live:
+
+            def draw(state: str) -> None:
+                live.update(results.table(_headline(state, results)))
+                time.sleep(0.25)
+
+            yield draw
+        return
+    said_s = 0.0
+
+    def say(state: str) -> None:
+        nonlocal said_s
+        if time.monotonic() - said_s > 5:
+            said_s = time.monotonic()
+            console.print(_headline(state, results), markup=False, soft_wrap=True)
+        time.sleep(0.25)
+
+    yield say
+
+
+def _headline(state: str, results: Results) -> str:
+    alerts = len(results.records["alerts"])
+    return f"{state}; {results.counted:,} requests counted in {len(results.newest)} windows, {alerts} alerts"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=10_000, help="lines for each of the four services")
+    parser.add_argument("--lines", type=int, default=10_000, help="how many log lines")
+    parser.add_argument("--rate", type=float, default=500.0, help="lines per second, once Spark is ready")
     arguments = parser.parse_args()
-    return 0 if run(arguments.lines, Console()) else 1
+    began_s = time.monotonic()
+    console = Console(highlight=False)
+    good = run(arguments.lines, arguments.rate, console)
+    console.print(f"took {time.monotonic() - began_s:.0f} s")
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -102,8 +102,8 @@ def read_topic(bootstrap: str, topic: str) -> list[tuple[TopicPartition, Record]
 
 
 @pytest.fixture
-def contents(broker: Broker) -> Callable[[str], list[tuple[TopicPartition, Record]]]:
-    return lambda topic: read_topic(broker.bootstrap, topic)
+def contents(broker: Broker) -> Callable[..., list[tuple[TopicPartition, Record]]]:
+    return lambda topic, bootstrap=None: read_topic(bootstrap or broker.bootstrap, topic)
 
 
 @pytest.fixture(scope="session")
@@ -209,11 +209,11 @@ def run_ready_made(spark: SparkSession, broker: Broker, tmp_path) -> Callable[..
     from pyspark_zurau.engine.run import Execution
     from pyspark_zurau.engine.topics import create_missing
 
-    def run(name: str, **parameters: str) -> None:
+    def run(name: str, bootstrap: str | None = None, **parameters: str) -> None:
         given = {"checkpoint": str(tmp_path / "checkpoint")} | parameters
-        pipeline = read_once(read_pipeline(locate(name), given, bootstrap=broker.bootstrap))
+        pipeline = read_once(read_pipeline(locate(name), given, bootstrap=bootstrap or broker.bootstrap))
         create_missing(pipeline)
-        status = Execution(spark, pipeline).wait(lambda: False, lambda _: None)
+        status = Execution(spark, pipeline).run(lambda: False, lambda _: None)
         assert status.state == "finished", status.reason
 
     return run

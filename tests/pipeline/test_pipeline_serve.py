@@ -18,8 +18,8 @@ def test_the_table_has_the_newest_state_of_every_key(postgres, new_topic, unique
     topics, table, dead = {"orders": new_topic(2)}, unique("t").replace("-", "_"), unique("dead")
     for part in (orders[:500], orders[500:]):
         generate(render(order, topics) for order in part)
-        run_ready_made("serve", **topics, dsn=postgres.dsn, table=table, dead=dead)
-    with psycopg.connect(postgres.dsn) as connection:
+        run_ready_made("serve", **topics, dsn=postgres, table=table, dead=dead)
+    with psycopg.connect(postgres) as connection:
         found = connection.execute(f"SELECT id, customer, state, cents FROM {table}").fetchall()
     expected = expect(orders)
     assert sorted(found) == sorted((order.id, order.customer, order.state, order.cents) for order in expected.values())

@@ -14,7 +14,7 @@ BANNED = {
     r"(?<![\w&/#])#\d+\b|\bissue \d+": "say what was wrong: a number means nothing to a reader",
     r"(?<![\w./-])/(root|home|Users)/": "a path of one machine is of no use on another",
     r"--(extra-)?index-url": "packages come from wherever the reader has set up",
-    r"https?://(?!www\.apache\.org/licenses|maven\.apache\.org/POM|semver\.org|127\.0\.0\.1|localhost)": (
+    r"https?://(?!www\.apache\.org/licenses|www\.w3\.org/2000/svg|maven\.apache\.org/POM|semver\.org|127\.0\.0\.1|localhost)": (
         "name the thing, not the address it was found at"
     ),
 }

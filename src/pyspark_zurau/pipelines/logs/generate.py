@@ -106,8 +106,8 @@ class Expected:
     kinds: Counter[str] = field(default_factory=Counter)
     #: By service and the second in which the window begins.
     windows: dict[tuple[str, int], Window] = field(default_factory=lambda: defaultdict(Window))
-    #: Requests by window and client.
-    talkers: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    #: Requests of each client, by service and window.
+    talkers: dict[tuple[str, int], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     #: Client, first and last second, and how many requests; those that are over.
     sessions: set[tuple[str, int, int, int]] = field(default_factory=set)
     #: What ended by this second is over.
@@ -146,7 +146,7 @@ def expect(
         window.errors += line.is_error
         window.latencies_ms.append(line.latency_ms)
         if line.client is not None:
-            expected.talkers[start][line.client] += 1
+            expected.talkers[line.service, start][line.client] += 1
             visits[line.client].append(line.at_s)
     expected.watermark_s = newest_s - watermark_delay_s
     for client, seconds in visits.items():
