@@ -159,8 +159,8 @@ def judge(expected: Expected, results: Results, console: Console) -> bool:
         ),
         ("alerts", len(alerts & expected.alerts(10, 0.2)), len(expected.alerts(10, 0.2))),
         ("sessions", len(sessions & expected.sessions), len(expected.sessions)),
-        ("lines in the lake", results.lake_rows(), expected.parsed),
         ("broken lines in the dead-letter topic", len(results.records["dead"]), expected.kinds[BROKEN]),
+        ("lines in the lake", results.lake_rows(), expected.parsed),
         ("of them marked as too late", results.lake_rows(ds.field("problem").is_valid()), expected.kinds[TOO_LATE]),
     ]
     console.print(
@@ -186,7 +186,7 @@ def make_topics(bootstrap: str) -> None:
 
 @contextmanager
 def shown(console: Console, results: Results) -> Iterator[Show]:
-    """A table that changes in place; where nobody looks, a line when something has changed, every few seconds."""
+    """A table that changes in place; where nobody looks, the table every few seconds, when something has changed."""
     if console.is_terminal:
         with Live(console=console, refresh_per_second=4) as live:
 
@@ -196,13 +196,14 @@ def shown(console: Console, results: Results) -> Iterator[Show]:
 
             yield draw
         return
-    said_s = 0.0
+    said, said_s = "", 0.0
 
     def say(state: str) -> None:
-        nonlocal said_s
-        if time.monotonic() - said_s > 5:
-            said_s = time.monotonic()
-            console.print(_headline(state, results), markup=False, soft_wrap=True)
+        nonlocal said, said_s
+        headline = _headline(state, results)
+        if headline != said and time.monotonic() - said_s > 5:
+            said, said_s = headline, time.monotonic()
+            console.print(results.table(headline) if results.newest else headline, markup=False)
         time.sleep(0.25)
 
     yield say

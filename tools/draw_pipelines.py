@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ START_MS = 1_767_281_400_000
 FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">
 <style>.{unique_id}-matrix {{ font-family: monospace; font-size: {char_height}px; white-space: pre; }}
 {styles}</style>
-<rect width="{width}" height="{height}" fill="#ffffff"/>
+<rect width="{width}" height="{height}" fill="#292929"/>
 <g transform="translate({terminal_x}, {terminal_y})">{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g>
 </svg>
 """
@@ -89,7 +90,9 @@ def draw_logs(stage: Stage) -> Table:
 def draw_goals(stage: Stage) -> Table:
     stage.run("goals", 600)
     columns = ("position", "team", "played", "won", "drawn", "lost", "goals_for", "goals_against", "points")
-    rows = sorted(stage.newest("goals-table"), key=lambda row: int(row["position"]))
+    newest = stage.newest("goals-table")
+    season = min(row["season"] for row in newest)
+    rows = sorted((row for row in newest if row["season"] == season), key=lambda row: int(row["position"]))
     return table("the topic goals-table", columns, rows)
 
 
@@ -160,7 +163,9 @@ def save(name: str, drawn: Table) -> None:
     console = Console(record=True, width=WIDTH, file=io.StringIO(), color_system=None)
     console.print(drawn)
     PAGES.mkdir(exist_ok=True)
-    console.save_svg(str(PAGES / f"{name}.svg"), code_format=FORMAT, unique_id=name)
+    drawing = console.export_svg(code_format=FORMAT, unique_id=name)
+    # Every line is told where to be cut off, by a shape that this format leaves out.
+    (PAGES / f"{name}.svg").write_text(re.sub(r' clip-path="[^"]*"', "", drawing), encoding="utf-8")
 
 
 DRAWINGS: dict[str, Callable[[Stage], Table]] = {

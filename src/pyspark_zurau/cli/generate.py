@@ -67,8 +67,8 @@ def generate(
     topics = _topics(module.TOPICS, key_values(set_ or [], "--set"))
     per_s = rate or USUAL_PER_S
     start_ms = parse_time(start or "now", "--start")
-    if start is None and not rate:
-        start_ms -= int(count / per_s * 1000)
+    if start is None:
+        start_ms -= _duration_ms(module, count, rate)
     kinds: Counter[str] = Counter()
     made = module.generate(count, seed, start_ms=start_ms, per_s=per_s, topics=topics)
     bar = progress(f"generating {name}", count)
@@ -84,6 +84,13 @@ def _generator(name: str) -> Any:
         raise typer.BadParameter(f"there is no ready-made pipeline {name!r}; there is {known}", param_hint="NAME")
     # What is to be mirrored is what is to be archived: any records.
     return importlib.import_module(f"pyspark_zurau.pipelines.{'archive' if name == 'mirror' else name}.generate")
+
+
+def _duration_ms(module: Any, count: int, rate: float) -> int:
+    """How far back data begins that is to end now: brokers refuse what is of tomorrow."""
+    if hasattr(module, "duration_ms"):
+        return int(module.duration_ms(count))
+    return 0 if rate else int(count / USUAL_PER_S * 1000)
 
 
 def _topics(usual: dict[str, str], given: dict[str, str]) -> dict[str, str]:

@@ -47,6 +47,11 @@ class Event:
         return self.kind not in {DUPLICATE, TOO_LATE, BROKEN}
 
 
+def duration_ms(count: int) -> int:
+    """How long that takes at most: a round every seven days, of six matches with two events at least."""
+    return (count // 12 + 1) * 7 * DAY_MS
+
+
 def generate(
     count: int,
     seed: int,

@@ -65,7 +65,7 @@ def generate(
 def make_lines(
     count: int, seed: int, *, start_ms: int, per_s: float = 50.0, lateness_s: int = 30, closes: bool = False
 ) -> Iterator[Line]:
-    """So many lines. The last one can come an hour after the others: it closes every window and session."""
+    """So many lines. The last one can come half an hour after the others: it closes every window and session."""
     chance = random.Random(seed)  # noqa: S311 - nothing secret
     recent: list[Line] = []
     for number in range(count - closes):
@@ -79,7 +79,7 @@ def make_lines(
             recent = [*recent[-20:], line]
         yield line
     if closes:
-        last_ms = start_ms + int(count * 1000 / per_s) + 3_600_000
+        last_ms = start_ms + int(count * 1000 / per_s) + 1_800_000
         yield Line("", last_ms, last_ms // 1000, "www", "10.0.0.1", "/closing", 200, count, 1)
 
 
