@@ -105,6 +105,7 @@ def apart(task: list[object]) -> list[dict[str, list[list[float]]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less data and fewer repeats")
+    parser.add_argument("--megabytes", type=int, help="how much each topic holds; default 1000, or 150 with --quick")
     parser.add_argument("--connector", default=pyspark.__version__, help="version of Spark's own connector")
     parser.add_argument("--token-provider", help="version of that part of it, if it is another")
     parser.add_argument("--apart", help=argparse.SUPPRESS)
@@ -114,6 +115,7 @@ def main() -> None:
         {"reading": measure, "latency": measure_latency}[what](*task)
         return
     megabytes, repeats = (150, 3) if arguments.quick else (1000, 5)
+    megabytes = arguments.megabytes or megabytes
     found = connector_jars(arguments.connector, arguments.token_provider or arguments.connector)
     jars = [str(jar) for jar in found]
     console.print(f"load average {os.getloadavg()[0]:.1f}\n")
