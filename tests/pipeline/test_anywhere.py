@@ -62,6 +62,8 @@ PIPELINE = """
 name = "far"
 bootstrap = "{bootstrap}"
 checkpoint = "{directory}/checkpoint"
+[spark]
+executor.memory = "512m"
 [sources.numbers]
 topics = "{source}"
 format = "csv"

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyspark_zurau.checkpoint_lock import local_path
 from pyspark_zurau.engine.declaration import (
     DEFAULT_BOOTSTRAP,
     DEFAULT_EVERY,
@@ -74,6 +75,8 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
     usual = Usual(bootstrap or named, {f"kafka.{key}": value for key, value in top.flat("kafka").items()})
     trigger = _read_trigger(top.table("trigger"))
     checkpoint = top.text("checkpoint") or str(state_directory() / (name or "unnamed"))
+    # Spark's Java process may have another idea of where relative paths begin.
+    checkpoint = str(local_path(checkpoint) or checkpoint)
     settings = {_spark_name(key): value for key, value in top.flat("spark").items()}
     pipeline = Pipeline(
         name=name,
