@@ -6,6 +6,7 @@ shows the best and the median of its repeats, and what counts is the ratio betwe
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,21 @@ console = Console(highlight=False, width=120)
 def cpu_s(pid: int) -> float:
     """Seconds of CPU that a process and all its threads have used since it began, to the nanosecond."""
     return time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED)
+
+
+def tree_cpu_s(pid: int) -> float:
+    """The same for a process and all that it has started and that still run, to a hundredth of a second."""
+    found = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = file.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        found[int(file.parent.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
+    family = {pid}
+    while more := {child for child, (parent, _) in found.items() if parent in family} - family:
+        family |= more
+    return sum(found[member][1] for member in family if member in found) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_bytes(pid: int) -> int:

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pyspark_zurau.ahead import work_ahead
 from pyspark_zurau.decode import ArrowAssembler, check
 from pyspark_zurau.errors import DataLost
 from pyspark_zurau.kafka_settings import Peer
@@ -28,6 +29,7 @@ from zurau.client.errors import BrokerRefused, TimedOut, UnknownTopic
 from zurau.client.fetcher import Fetched, Fetcher, FetchSettings
 from zurau.client.offsets import start_offsets
 from zurau.ids import Offset
+from zurau.memory import keep_freed_memory
 from zurau.wire.kafka.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -96,7 +98,11 @@ _ways: Pool[Way] = Pool()
 def read_task(task: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
     if not isinstance(task, Task):
         return
+    keep_freed_memory()
+    yield from work_ahead(_read_task(task, schema))
 
+
+def _read_task(task: Task, schema: StructType) -> Iterator[pa.RecordBatch]:
     def make() -> Way:
         cluster = reach(task.peer)
         return Way(cluster, Fetcher(cluster, task.fetch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from driver import wait_until
@@ -12,10 +13,13 @@ def batches_in(checkpoint: Path, log: str) -> set[int]:
     return {int(file.name) for file in (checkpoint / log).glob("*") if file.name.isdecimal()}
 
 
-def wait_for_mid_batch(checkpoint: Path, patience_s: float = 60) -> None:
+def wait_for_mid_batch(
+    checkpoint: Path, patience_s: float = 60, check_alive: Callable[[], None] = lambda: None
+) -> None:
     """Until one more batch is done, and then until one is planned and not done."""
 
     def done() -> set[int]:
+        check_alive()
         return batches_in(checkpoint, "commits")
 
     seen = len(done())

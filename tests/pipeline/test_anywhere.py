@@ -56,3 +56,53 @@ def test_topics_are_read_and_written_on_a_cluster_of_two_workers(master, run_far
 def test_topics_are_read_and_written_through_spark_connect(master, run_far_driver, tmp_path):
     with connect_server(tmp_path, master) as remote:
         assert run_far_driver(remote=remote) == EXPECTED
+
+
+PIPELINE = """
+name = "far"
+bootstrap = "{bootstrap}"
+checkpoint = "{directory}/checkpoint"
+[sources.numbers]
+topics = "{source}"
+format = "csv"
+schema = "n INT NOT NULL"
+dead_letter = "{dead}"
+[steps.doubled]
+sql = "SELECT n, 2 * n AS twice FROM numbers"
+[sinks.lake]
+from = "doubled"
+kind = "parquet"
+path = "{directory}/lake"
+"""
+
+
+@pytest.fixture
+def run_far_pipeline(broker, new_topic, produce, contents, tmp_path: Path):
+    """Runs a pipeline on a topic of numbers and one bad value: what is in the lake, and what is dead."""
+
+    def run(*where: str) -> tuple[list[int], list[bytes]]:
+        import pyarrow.parquet as pq
+
+        source, dead = new_topic(2, word="source"), new_topic(word="dead")
+        produce(source, *(b"%d" % number for number in range(COUNT)), b"many")
+        words = {"bootstrap": broker.bootstrap, "directory": tmp_path, "source": source, "dead": dead}
+        (tmp_path / "far.toml").write_text(PIPELINE.format(**words))
+        command = [sys.executable, "-m", "zurau", "pipeline", "run", str(tmp_path / "far.toml"), "--once", *where]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=400, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        lake = pq.read_table(tmp_path / "lake")["twice"].to_pylist()
+        return sorted(lake), [record.value for _, record in contents(dead)]
+
+    return run
+
+
+DOUBLED = ([2 * number for number in range(COUNT)], [b"many"])
+
+
+def test_a_pipeline_runs_on_a_cluster_of_two_workers(master, run_far_pipeline):
+    assert run_far_pipeline("--master", master) == DOUBLED
+
+
+def test_a_pipeline_runs_through_spark_connect(master, run_far_pipeline, tmp_path):
+    with connect_server(tmp_path, master) as remote:
+        assert run_far_pipeline("--remote", remote) == DOUBLED

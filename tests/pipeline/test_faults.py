@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,29 @@ from zurau.client.producer import Producer
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-def fill(bootstrap: str, topic: str, numbers: range, partitions: int) -> None:
-    with Cluster(bootstrap) as cluster, Producer(cluster) as producer:
-        for number in numbers:
-            producer.send(topic, b"%d" % number, partition=number % partitions)
+class Load(threading.Thread):
+    """Numbers, one after the other, until told to stop: a query that reads them always has work."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self._address = bootstrap
+        self._topic = topic
+        self._enough = threading.Event()
+        self.count = 0
+
+    def run(self) -> None:
+        with Cluster(self._address) as cluster, Producer(cluster) as producer:
+            while not self._enough.wait(0.01):
+                for _ in range(5):
+                    producer.send(self._topic, b"%d" % self.count)
+                    self.count += 1
+                producer.poll()
+
+    def finish(self) -> int:
+        """How many there are, all of them acknowledged."""
+        self._enough.set()
+        self.join()
+        return self.count
 
 
 def lake_values(spark, lake: Path) -> list[int]:
@@ -33,7 +53,7 @@ def lake_values(spark, lake: Path) -> list[int]:
 def into_lake(spark, bootstrap: str, topic: str, directory: Path, **trigger: object):
     """A query that writes a topic to Parquet files, in small batches."""
     reader = spark.readStream.format("zurau").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
-    frame = reader.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "300").load()
+    frame = reader.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "5000").load()
     writer = frame.selectExpr("string(value) AS value").writeStream.format("parquet")
     writer = writer.option("path", str(directory / "lake")).option("checkpointLocation", str(directory / "checkpoint"))
     return writer.trigger(**trigger or {"availableNow": True}).start()
@@ -43,7 +63,8 @@ def test_a_stream_carries_on_when_its_broker_is_killed_in_mid_batch_and_partitio
     with ZurauBroker(tmp_path / "broker") as broker:
         with Cluster(broker.bootstrap) as cluster:
             Admin(cluster).create_topic(NewTopic("t", 1))
-        fill(broker.bootstrap, "t", range(1000), 1)
+        load = Load(broker.bootstrap, "t")
+        load.start()
         query = into_lake(spark, broker.bootstrap, "t", tmp_path, processingTime="10 milliseconds")
         for kill in (1, 2, 3):
             wait_for_mid_batch(tmp_path / "checkpoint")
@@ -51,10 +72,10 @@ def test_a_stream_carries_on_when_its_broker_is_killed_in_mid_batch_and_partitio
             broker.start()
             with Cluster(broker.bootstrap) as cluster:
                 Admin(cluster).add_partitions("t", kill + 1)
-            fill(broker.bootstrap, "t", range(1000 * kill, 1000 * (kill + 1)), kill + 1)
+        count = load.finish()
         query.processAllAvailable()
         query.stop()
-    assert lake_values(spark, tmp_path / "lake") == list(range(4000))
+    assert lake_values(spark, tmp_path / "lake") == list(range(count))
 
 
 @contextmanager

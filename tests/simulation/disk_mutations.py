@@ -121,8 +121,8 @@ _reading = reading_module.reading
 
 
 DISK_MUTATIONS = (
-    quorum("a damaged log is shortened and votes on", 300, (host_module, "keeps_its_name", _true)),
-    quorum("a damaged batch is sent", 300, (StoredLog, "read", read_damaged)),
+    quorum("a damaged log is shortened and votes on", 600, (host_module, "keeps_its_name", _true), near=130),
+    quorum("a damaged batch is sent", 600, (StoredLog, "read", read_damaged), near=130),
     quorum("an old copy is put back under its old name", 300, (Cluster, "put_back", put_back_under_its_old_name)),
     quorum("a flush that failed is tried again", 300, (Host, "flush_failed", flush_again)),
     quorum("a log begins anew without an epoch", 300, (LogView, "restart", begin_without_an_epoch)),

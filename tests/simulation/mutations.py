@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from disk_mutations import DISK_MUTATIONS
 from planted import find, in_sync, quorum
+from stream_mutations import STREAM_MUTATIONS
 
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
@@ -241,11 +242,11 @@ MUTATIONS = (
         600,
         (replica, "_may_be_older", anything_but_data),
         (candidate._Round, "receive", count_any_answer),
-        near=180,
+        near=125,
     ),
     quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
     quorum("the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut)),
-    quorum("a cut drops the mark at its offset", 120, (Epochs, "cut_end", forget_mark_at_the_cut), near=25),
+    quorum("a cut drops the mark at its offset", 300, (Epochs, "cut_end", forget_mark_at_the_cut), near=65),
     quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only), near=25),
     quorum(
         "retention forgets the epoch before the start",
@@ -261,27 +262,35 @@ MUTATIONS = (
         "a proposal is forgotten before it is answered",
         800,
         (InSyncLeader, "time_passed", forget_what_was_asked),
-        near=250,
+        near=160,
     ),
     in_sync("an unclean restart stays in sync", 60, (Controller, "_register", register_as_clean)),
     in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state), near=90),
-    in_sync("a broker that was restarted since is taken in", 150, (Controller, "_may_join", any_start_of_the_broker)),
+    in_sync(
+        "a broker that was restarted since is taken in",
+        400,
+        (Controller, "_may_join", any_start_of_the_broker),
+        near=90,
+    ),
     in_sync(
         "a high watermark is written down before it is flushed",
         800,
         (Host, "_save_high_watermark", save_a_high_watermark_that_is_not_flushed),
-        near=260,
+        near=95,
     ),
-    in_sync("the last one in sync leads although it lost data", 60, (Controller, "_forget", keep_the_last_one)),
+    in_sync(
+        "the last one in sync leads although it lost data", 250, (Controller, "_forget", keep_the_last_one), near=40
+    ),
     in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect", elect_anybody)),
     in_sync("too few replicas commit", 30, (InSyncLeader, "_count", commit_by_too_few)),
     in_sync("an answer of another epoch is taken", 30, (InSyncReplica, "_handle", believe_any_epoch)),
     in_sync("logs are compared by offset only, in sync", 60, (LogView, "where_diverging", diverging_by_offset)),
     in_sync(
-        "a replica is in sync without the leader's mark", 150, (Progress, "stored_in", count_older_epochs), near=35
+        "a replica is in sync without the leader's mark", 600, (Progress, "stored_in", count_older_epochs), near=125
     ),
     in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
     *DISK_MUTATIONS,
+    *STREAM_MUTATIONS,
 )
 
 

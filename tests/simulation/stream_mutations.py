@@ -8,11 +8,11 @@ from typing import Any
 from planted import in_sync, quorum
 
 from zurau.replica.events import RecordsOffered
+from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
 from zurau.replica.partition_state import PartitionState
 from zurau.replica.position import Position
-from zurau.replica.progress import Progress
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Answering, Asking, Question
 from zurau.replica.streams import Streams
@@ -86,10 +86,6 @@ def nobody_waits(self: Streams, sender: Any, it: Any, now_ms: int) -> Any:
     return said
 
 
-def wait_anew(self: Progress, fetch: Fetch, until_ms: int) -> None:
-    self.parked = (fetch, until_ms)
-
-
 # Topics
 
 
@@ -122,6 +118,12 @@ def acknowledge_what_is_written(self: Host, client: int, value: bytes) -> None:
 
 def always(*_: Any) -> bool:
     return True
+
+
+def patience_begins_anew(self: Follower) -> None:
+    if self.has_fetched and self._state.leader is not None:
+        self._hear_again()
+    _ask(self)
 
 
 # The controller
@@ -159,6 +161,7 @@ _answered = Asking.answered
 _streams_heard = Streams.heard
 _crash = ReplicaDisk.crash
 _offer = Host.offer
+_ask = Follower._ask
 _take_over = Controller._take_over
 _leave = Controller._leave
 
@@ -171,7 +174,8 @@ STREAM_MUTATIONS = (
         (Asking, "_use_up", news_leave_the_question_standing),
         (Answering, "answer", answer_and_leave_standing),
     ),
-    quorum("a replica that failed answers by silence", 100, (Answering, "close", nothing_is_closed)),
+    quorum("a replica that failed answers by silence", 400, (Answering, "close", nothing_is_closed)),
+    quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=320),
     quorum("what was closed is heard in silence", 400, (Asking, "answered", closed_is_not_heard)),
     quorum("a second copy of a question is the next", 300, (Answering, "asked", any_question_will_do)),
     quorum("an answer to another question will do", 100, (Asking, "answered", any_answer_will_do)),
@@ -180,8 +184,7 @@ STREAM_MUTATIONS = (
     ),
     quorum("every question names every partition", 30, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 30, (Streams, "heard", nobody_waits)),
-    quorum("a question that comes once more waits anew", 100, (Progress, "park", wait_anew)),
-    quorum("a topic is known by its name", 100, (Machine, "deliver", known_by_name)),
+    quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name)),
     quorum(
         "who lost what was flushed keeps its name",
         30,
@@ -189,8 +192,7 @@ STREAM_MUTATIONS = (
         (host_module, "keeps_its_name", always),
     ),
     quorum("a record is acknowledged when it is written", 30, (Host, "offer", acknowledge_what_is_written)),
-    in_sync("a topic is known by its name, in sync", 100, (Machine, "deliver", known_by_name)),
-    in_sync("who leads no more answers by silence, in sync", 30, (Streams, "turned", turned_without_closing)),
+    in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing)),
     in_sync(
         "who lost what was flushed keeps its name, in sync",
         30,

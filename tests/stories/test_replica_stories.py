@@ -176,6 +176,12 @@ class Stage:
     def delay_snapshots(self) -> None:
         self.snapshots_wait = True
 
+    def fetch_snapshot(self, replica: ReplicaId, leader: ReplicaId, point: SnapshotPoint) -> Iterator[str]:
+        self.snapshots[replica] = (point, self.disks[leader].snapshot)
+        yield f"{replica} fetches a snapshot of what is before {point.mark.start_offset}"
+        if not self.snapshots_wait:
+            yield from self.happen(replica, SnapshotStored(point))
+
     def get_snapshot(self, name: str) -> Iterator[str]:
         yield from self.happen(named(name), SnapshotStored(self.snapshots[named(name)][0]))
 
@@ -294,10 +300,7 @@ class Stage:
             case RestartLog(point):
                 disk.restart(point, 0, self.snapshots[replica][1])
             case FetchSnapshot(leader, point):
-                self.snapshots[replica] = (point, self.disks[leader].snapshot)
-                yield f"{replica} fetches a snapshot of what is before {point.mark.start_offset}"
-                if not self.snapshots_wait:
-                    yield from self.happen(replica, SnapshotStored(point))
+                yield from self.fetch_snapshot(replica, leader, point)
         words = worth_telling(effect)
         if words is not None:
             yield f"{replica} {words}"

@@ -6,6 +6,7 @@ import ast
 
 #: Where everything is caught on purpose, and why that is right there.
 CATCHES_EVERYTHING = {
+    "src/pyspark_zurau/ahead.py": "carries the error of the thread that works ahead to the task that takes its items",
     "src/pyspark_zurau/pool.py": "closes what a task had borrowed, whatever ended the task, and raises it again",
     "src/zurau/node/connection.py": "a defect of ours costs one connection, not the broker; it is logged in full",
     "src/zurau/node/run.py": "hands the error of a handler on to the asyncio future that waits for it",

@@ -7,6 +7,7 @@ or by any other end: what a query had not finished it does again from its checkp
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -43,10 +44,11 @@ SETTINGS = {
 INTERVAL_S = 0.5
 BEGIN_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 120.0
-SECOND_CHANCES = 10
-SLOW_PYTHON = "Python worker failed to connect back"
 #: What Spark calls the time before the first offsets are known.
 BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
+#: What Spark says when a machine is so busy that Python did not start within its ten seconds.
+NO_PYTHON = "Python worker failed to connect back"
+RESTARTS_MAX = 10
 
 
 class Execution:
@@ -56,9 +58,8 @@ class Execution:
         self._spark = spark
         self._pipeline = pipeline
         self._queries: dict[str, StreamingQuery] = {}
+        self._restarts: Counter[str] = Counter()
         self._failed = ""
-        self._starters: Mapping[str, Callable[[], None]] = {}
-        self._second_chances = SECOND_CHANCES
         self.error: StreamingQueryException | None = None
         kinds = {_title(name): "topic" for name in _with_dead_letters(pipeline)}
         kinds |= {name: sink.kind for name, sink in pipeline.sinks.items()}
@@ -69,16 +70,21 @@ class Execution:
         self._publish(self.status)
         with ExitStack() as undo:
             undo.callback(self.stop)
-            self._starters = self._starts()
-            for start_one in self._starters.values():
+            starts = self._starts()
+            for name in starts:
                 if not is_stopping() and self.error is None:
-                    start_one()
+                    starts[name]()
                     self._look(on_progress)
-            while self._is_active() and self.error is None and not is_stopping():
+                    self._find_failures(starts)
+            is_active = True
+            while is_active and self.error is None and not is_stopping():
                 time.sleep(INTERVAL_S)
+                is_active = self._is_active()
                 self._look(on_progress)
+                is_active |= self._find_failures(starts)
             stopped = is_stopping() and self.error is None
         self._look(lambda _: None)
+        self._find_failures({})
         state = FAILED if self.error else STOPPED if stopped else FINISHED
         self._publish(replace(self.status, state=state, reason=self._reason()))
         on_progress(self.status)
@@ -91,12 +97,14 @@ class Execution:
             _wait_for_batch(query, deadline_s)
             query.stop()
 
-    def _starts(self) -> Mapping[str, Callable[[], None]]:
+    def _starts(self) -> dict[str, Callable[[], None]]:
         frames = make_views(self._spark, self._pipeline)
-        dead = {_title(name): partial(self._start_dead_letters, name) for name in _with_dead_letters(self._pipeline)}
-        return dead | {
-            sink.name: partial(self._start_sink, sink, frames[sink.origin]) for sink in self._pipeline.sinks.values()
-        }
+        starts: dict[str, Callable[[], None]] = {}
+        for name in _with_dead_letters(self._pipeline):
+            starts[_title(name)] = partial(self._start_dead_letters, name)
+        for sink in self._pipeline.sinks.values():
+            starts[sink.name] = partial(self._start_sink, sink, frames[sink.origin])
+        return starts
 
     def _start_dead_letters(self, name: str) -> None:
         source = self._pipeline.sources[name]
@@ -121,17 +129,21 @@ class Execution:
         )
         self._publish(replace(self.status, queries=queries, updated_s=time.time()))
         on_progress(self.status)
-        for name, query in list(self._queries.items()):
-            if self.error is None and (found := query.exception()) is not None:
-                self._take_failure(name, found)
 
-    def _take_failure(self, name: str, failure: StreamingQueryException) -> None:
-        """Spark gives a Python process ten seconds to start, which a busy machine may exceed: then once more."""
-        if SLOW_PYTHON in str(failure) and self._second_chances > 0:
-            self._second_chances -= 1
-            self._starters[name]()
-        else:
-            self.error, self._failed = failure, name
+    def _find_failures(self, starts: Mapping[str, Callable[[], None]]) -> bool:
+        """Note the first query that failed. One that only lacked Python is started again, which is the answer."""
+        any_started = False
+        for name, query in list(self._queries.items()):
+            found = query.exception()
+            if found is None or self.error is not None:
+                continue
+            if NO_PYTHON in str(found) and name in starts and self._restarts[name] < RESTARTS_MAX:
+                self._restarts[name] += 1
+                starts[name]()
+                any_started = True
+            else:
+                self.error, self._failed = found, name
+        return any_started
 
     def _publish(self, status: PipelineStatus) -> None:
         self.status = status

@@ -7,8 +7,9 @@ however many partitions they share.
 
 That is only true while both sides mean the same by "last time":
 
-- A session has an id that chance gave it and its questions have numbers; an answer to any other question, or of any
-  other session, says nothing about anybody.
+- A session has two names that chance gave it, one from either side, and its questions have numbers; an answer to any
+  other question, or of any other session, says nothing about anybody. One name would not do: a first question that
+  comes a second time, after the other side has forgotten the session, would bring back what was asked then.
 - A fetch *stands* from when it was asked in words until it is answered with news or refused: that uses it up, and its
   partition is silent from then on until it asks in words again.
 - Whoever stops meaning what it said is put out of the session: a follower that turns elsewhere, a leader whose reign
@@ -36,6 +37,8 @@ class Question:
     said: tuple[Said, ...] = ()
     #: Partitions that ask no more.
     closed: tuple[PartitionId, ...] = ()
+    #: What the other side calls this session; not known in the first question.
+    name: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Answer:
     closed: tuple[PartitionId, ...] = ()
     #: The session is not known here, or this was not its next question: begin another.
     is_unknown: bool = False
+    #: What this side calls the session.
+    name: int | None = None
 
 
 class Asking:
@@ -57,6 +62,7 @@ class Asking:
 
     def _begin(self, session: int) -> None:
         self._session = session
+        self._name: int | None = None
         self._number = 0
         self.is_open = False
         #: What the other side last heard each partition ask, and what it said to that in words: nothing new.
@@ -106,7 +112,8 @@ class Asking:
             self._answers.pop(partition, None)
         self._number += 1
         self.is_open = True
-        question = Question(self._session, self._number, (*changed, *self._others), tuple(self._closed))
+        said = (*changed, *self._others)
+        question = Question(self._session, self._number, said, tuple(self._closed), self._name)
         self._others, self._closed = [], []
         return question
 
@@ -118,6 +125,7 @@ class Asking:
             self.lost(self._session + 1)
             return ()
         self.is_open = False
+        self._name = answer.name
         for partition in answer.closed:
             self._use_up(partition)
         in_words = [each for said in answer.said for each in self._hear(*said)]
@@ -157,11 +165,13 @@ class Asking:
 
 
 class Answering:
-    def __init__(self) -> None:
+    def __init__(self, name: int) -> None:
+        self._name = name
         self._begin(None)
 
     def _begin(self, session: int | None) -> None:
         self._session = session
+        self._name += 1
         self._number = 0
         self.is_open = False
         self._asks: dict[PartitionId, Fetch] = {}
@@ -169,13 +179,16 @@ class Answering:
         self._unanswered: set[PartitionId] = set()
         self._words: dict[PartitionId, Message] = {}
         self._others: list[Said] = []
-        self._closed: list[PartitionId] = []
+        #: In order, and each once.
+        self._closed: dict[PartitionId, None] = {}
 
     def asked(self, question: Question) -> tuple[Said, ...] | Answer:
         """What the replicas here hear: what is new, and once more what is not. Or a refusal to send back."""
         if question.number == 1 and question.session != self._session:
             self._begin(question.session)
-        if (question.session, question.number) != (self._session, self._number + 1) or self.is_open:
+        name = self._name if question.number > 1 else None
+        asked = (question.session, question.number, question.name)
+        if asked != (self._session, self._number + 1, name) or self.is_open:
             return Answer(question.session, question.number, is_unknown=True)
         self._number = question.number
         self.is_open = True
@@ -185,6 +198,7 @@ class Answering:
         for partition, said in question.said:
             if isinstance(said, Fetch):
                 self._drop(partition)  # whatever there was to say was about an older question
+                self._closed.pop(partition, None)
                 self._asks[partition] = said
                 self._unanswered.add(partition)
         return (*others, *self._asks.items())
@@ -203,7 +217,7 @@ class Answering:
     def close(self, partition: PartitionId) -> None:
         """The replica here is out of order, or another than it was: nobody may take silence for its sign of life."""
         if self._drop(partition):
-            self._closed.append(partition)
+            self._closed[partition] = None
 
     def lost(self) -> None:
         """The connection is gone, and whatever was understood with it."""
@@ -234,12 +248,12 @@ class Answering:
             return None
         self.is_open = False
         said = (*self._words.items(), *self._others)
-        answer = Answer(self._session, self._number, said, tuple(self._closed))
+        answer = Answer(self._session, self._number, said, tuple(self._closed), name=self._name)
         for partition, message in self._words.items():
             self._unanswered.discard(partition)
             if has_news(message, self._asks[partition]):
                 del self._asks[partition]
-        self._words, self._others, self._closed = {}, [], []
+        self._words, self._others, self._closed = {}, [], {}
         return answer
 
     def _drop(self, partition: PartitionId) -> bool:

@@ -28,9 +28,9 @@ class Peer:
 
     __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "refusals")
 
-    def __init__(self, session: int) -> None:
+    def __init__(self, session: int, name: int) -> None:
         self.asking = Asking(session)
-        self.answering = Answering()
+        self.answering = Answering(name)
         #: When to stop waiting for the answer to our question, and when to answer theirs without news.
         self.give_up_ms = 0
         self.answer_due_ms = 0
@@ -46,7 +46,8 @@ class Streams:
     def _peer(self, broker: BrokerId) -> Peer:
         peer = self.peers.get(broker)
         if peer is None:
-            peer = self.peers[broker] = Peer(self._randomness.below(_SESSION_BOUND))
+            below = self._randomness.below
+            peer = self.peers[broker] = Peer(below(_SESSION_BOUND), below(_SESSION_BOUND))
         return peer
 
     # What replicas here want

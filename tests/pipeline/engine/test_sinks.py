@@ -127,6 +127,17 @@ def test_times_in_a_lake_are_of_a_type_that_every_tool_reads(tmp_path, checkpoin
     assert "Timestamp" in str(pq.ParquetFile(file).schema.column(0).logical_type)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_any_text_can_name_a_folder_of_a_lake(kind, tmp_path, checkpoint, frame, delta):
+    names = ["a b", "c:d/e", "50%", "grün", "x=y"]
+    lake = delta(partition_by=("name",)) if kind == "delta" else Lake(tmp_path / "lake", checkpoint)
+    if kind == "parquet":
+        lake.write = ParquetBatches(ParquetTarget(str(lake.directory), ("name",), "zstd"), checkpoint)
+    lake.write(frame(*((number, name, 1) for number, name in enumerate(names))), 0)
+    rows = lake.contents() if kind == "delta" else pq.read_table(lake.directory).sort_by("id").to_pylist()
+    assert [row["name"] for row in rows] == names
+
+
 def test_delta_merges_rows_by_their_key(delta, frame):
     lake = delta("update", key=("id",))
     lake.write(frame((1, "a", 1), (2, "b", 1)), 0)

@@ -27,7 +27,7 @@ def fetched(fetch_id: int = 0, *, high_watermark: int = 5, batches: tuple[Batch,
 @pytest.fixture
 def pair() -> tuple[Asking, Answering]:
     """Two partitions that have asked and been told that there is nothing new."""
-    asking, answering = Asking(7), Answering()
+    asking, answering = Asking(7), Answering(50)
     for partition in (P, Q):
         asking.tell(partition, fetch(1))
     assert answering.asked(asking.question()) == ((P, fetch(1)), (Q, fetch(1)))
@@ -42,7 +42,7 @@ def pair() -> tuple[Asking, Answering]:
 def test_who_asks_the_same_again_is_not_named_and_is_heard_again(pair):
     asking, answering = pair
     question = asking.question()
-    assert question == Question(7, 2)
+    assert question == Question(7, 2, name=52)
     assert answering.asked(question) == ((P, fetch(1)), (Q, fetch(1)))
 
 
@@ -122,6 +122,16 @@ def test_a_partition_that_fails_at_the_leader_is_not_made_to_look_alive(pair):
     assert not answering.has_news
 
 
+def test_who_asks_anew_before_it_hears_that_it_was_put_out_is_answered(pair):
+    asking, answering = pair
+    answering.close(P)
+    asking.tell(P, fetch(3, offset=9))
+    answering.asked(asking.question())
+    answering.tell(P, fetched(3))
+    answer = answering.answer()
+    assert (answer.closed, dict(asking.answered(answer))[P]) == ((), fetched(3))
+
+
 def test_a_partition_that_fails_at_the_follower_asks_no_more(pair):
     asking, answering = pair
     asking.withdraw(Q)
@@ -152,7 +162,7 @@ def test_other_messages_travel_along_both_ways(pair):
 
 def test_a_session_that_is_not_known_is_begun_anew_and_everything_said_again(pair):
     asking, _ = pair
-    forgetful = Answering()
+    forgetful = Answering(50)
     refusal = forgetful.asked(asking.question())
     assert refusal == Answer(7, 2, is_unknown=True)
     assert asking.answered(refusal) == ()
@@ -188,6 +198,19 @@ def test_a_lost_connection_forgets_what_was_understood(pair):
     assert asking.question() == Question(99, 1, ((P, fetch(2)), (Q, fetch(2))))
 
 
+def test_a_first_question_that_comes_again_does_not_bring_back_a_session_that_was_forgotten():
+    asking, answering = Asking(7), Answering(50)
+    asking.tell(P, fetch(1))
+    first = asking.question()
+    answering.asked(first)
+    answering.tell(P, fetched(1))
+    asking.answered(answering.answer())
+    answering.lost()
+    answering.asked(first)
+    answering.answer()
+    assert answering.asked(asking.question()) == Answer(7, 2, is_unknown=True)
+
+
 def test_who_answers_forgets_everything_with_the_connection(pair):
     asking, answering = pair
     answering.lost()
@@ -195,7 +218,7 @@ def test_who_answers_forgets_everything_with_the_connection(pair):
 
 
 def test_an_idle_pair_says_as_little_for_a_thousand_partitions_as_for_one():
-    asking, answering = Asking(1), Answering()
+    asking, answering = Asking(1), Answering(50)
     partitions = [PartitionId(ORDERS, index) for index in range(1000)]
     for partition in partitions:
         asking.tell(partition, fetch(1))
@@ -211,7 +234,7 @@ def test_an_idle_pair_says_as_little_for_a_thousand_partitions_as_for_one():
 
 
 def test_corrections_are_news_and_are_said_once():
-    asking, answering = Asking(1), Answering()
+    asking, answering = Asking(1), Answering(50)
     asking.tell(P, fetch(1, offset=9))
     answering.asked(asking.question())
     correction = Fetched(LEADER, 1, 1, 5, (EpochMark(1, 0),), diverging=Position(1, 4))

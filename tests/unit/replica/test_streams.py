@@ -127,7 +127,7 @@ def test_who_leads_or_is_in_another_epoch_asks_no_more(one, two, role, epoch):
 def test_who_follows_in_the_same_epoch_goes_on_asking(one, two):
     ask(one, two)
     one.turned(P, Role.PROSPECTIVE, 1)
-    assert dict(one.due(10))[TWO] == Question(100, 2)
+    assert dict(one.due(10))[TWO] == Question(100, 2, name=202)
 
 
 def test_a_leader_whose_reign_has_ended_is_not_made_to_look_alive(one, two):
@@ -176,4 +176,4 @@ def test_a_lost_connection_begins_another_session_at_once(one):
     one.send(TWO, P, fetch())
     one.due(0)
     one.lost(TWO)
-    assert one.due(1) == [(TWO, Question(200, 1, ((P, fetch()),)))]
+    assert one.due(1) == [(TWO, Question(300, 1, ((P, fetch()),)))]

@@ -25,7 +25,7 @@ from pyspark.sql.types import ArrayType, BinaryType, MapType, StructField, Struc
 
 from pyspark_zurau.engine.declaration import PostgresTarget
 from pyspark_zurau.engine.sinks.latest import latest_of_each_key
-from pyspark_zurau.engine.sinks.postgres_tables import BATCHES, WRITER, beside, connect, named, prepare
+from pyspark_zurau.engine.sinks.postgres_tables import BATCHES, WRITER, beside, connect, named, prepare, waiting_table
 from pyspark_zurau.engine.sinks.staging import query_id
 from zurau.errors import SettingsError
 
@@ -41,7 +41,7 @@ class PostgresBatches:
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         query = query_id(rows.sparkSession, self.checkpoint)
-        waiting = f"zurau_waiting_{query[:12]}"
+        waiting = waiting_table(query, rows.schema)
         with connect(self.target.dsn) as connection:
             prepare(connection, self.target, rows.schema, waiting)
             if last_batch(connection, self.target, query) >= batch_id:

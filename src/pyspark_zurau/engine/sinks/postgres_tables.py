@@ -6,6 +6,7 @@ to it is read by Postgres from text, so any type that can be read from that text
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import psycopg
@@ -88,6 +89,8 @@ def column_names(schema: StructType, target: PostgresTarget) -> list[str]:
 
 def prepare(connection: psycopg.Connection, target: PostgresTarget, schema: StructType, waiting: str) -> None:
     """Make what is missing, and empty the place where rows wait."""
+    # Postgres stumbles when two make the same table in the same moment.
+    connection.execute("SELECT pg_advisory_xact_lock(hashtext('zurau'))")
     connection.execute(
         sql.SQL(
             "CREATE TABLE IF NOT EXISTS {} (query text PRIMARY KEY, pipeline_sink text NOT NULL,"
@@ -98,20 +101,27 @@ def prepare(connection: psycopg.Connection, target: PostgresTarget, schema: Stru
         connection.execute(_create_target(target, schema))
     columns = sql.SQL(", ").join(map(sql.Identifier, column_names(schema, target)))
     place = beside(target.table, waiting)
-    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(place))
     flag = sql.SQL(", false AS {}").format(sql.Identifier(target.delete)) if target.delete else sql.SQL("")
     connection.execute(
-        sql.SQL("CREATE UNLOGGED TABLE {} AS SELECT ''::text AS {}, {}{} FROM {} WITH NO DATA").format(
+        sql.SQL("CREATE UNLOGGED TABLE IF NOT EXISTS {} AS SELECT ''::text AS {}, {}{} FROM {} WITH NO DATA").format(
             place, sql.Identifier(WRITER), columns, flag, named(target.table)
         )
     )
+    connection.execute(sql.SQL("TRUNCATE {}").format(place))
+
+
+def waiting_table(query: str, schema: StructType) -> str:
+    """A name for each query, and for each set of columns that it has had."""
+    return f"zurau_waiting_{query[:12]}_{zlib.crc32(schema.simpleString().encode()):08x}"
 
 
 def find_misfits(target: PostgresTarget, schema: StructType) -> list[str]:
     """What of the rows the table has no place for; nothing where it is still to be made."""
     try:
         with connect(target.dsn) as connection:
-            found = connection.execute("SELECT to_regclass(%s)::oid", [target.table]).fetchone()
+            found = connection.execute(
+                "SELECT to_regclass(%s)::oid", [named(target.table).as_string(connection)]
+            ).fetchone()
             if found is None or found[0] is None:
                 return [] if target.create else [f"there is no table {target.table!r}, and create = false"]
             has = _columns_of(connection, found[0])

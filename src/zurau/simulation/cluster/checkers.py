@@ -137,7 +137,7 @@ class LogsMatch(Checker):
 
 
 class LeadersAreComplete(Checker):
-    """A new leader has everything that is committed; unless there was a later one already, and it hears of that next."""
+    """A new leader has everything that is committed; unless a later one was before it, and it hears of that next."""
 
     watches = (Announce,)
 

@@ -97,7 +97,10 @@ class Cluster:
         return host.id == replica and not host.disk.is_damaged
 
     def reads_again(self, host: Host) -> None:
-        """Whatever is damaged on its disk is about to be found."""
+        """Whatever is damaged on its disk is about to be found. If more depends on it now than when the bit flipped, it
+        would be a loss that nobody promises to survive: then it was not so bad."""
+        if host.disk.is_damaged and not self.may_wipe(host):
+            host.disk.heal()
 
     def replace_disk(self, host: Host, disk: ReplicaDisk | None = None) -> None:
         self._lost_disks[host.id] = host.disk

@@ -277,6 +277,15 @@ class Controller:
         """Who could lead."""
         return [each for each in self._image.partitions[partition].in_sync if self.is_alive(partition, each)]
 
+    def chosen(self, partition: PartitionId) -> ReplicaId | None:
+        """Who shall lead, committed or not."""
+        return self._image.partitions[partition].leader
+
+    def is_told_of_failure(self, partition: PartitionId, broker: BrokerId) -> bool:
+        """The broker is alive, and has no such replica that works."""
+        has = self._has.get(broker)
+        return has is not None and partition not in has
+
     def _elect(self) -> None:
         for partition, known in list(self._image.partitions.items()):
             if known.leader is None:

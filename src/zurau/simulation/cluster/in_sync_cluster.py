@@ -232,15 +232,10 @@ class FailedReplicasDoNotLead(InSyncChecker, LookingChecker):
     """A controller that has been told that a replica failed does not let it lead while another could."""
 
     def look(self) -> None:
-        controller, leader = self.cluster.controller, self.cluster.state.leader
-        host = self.cluster.host(leader.broker) if leader is not None else None
-        if host is None or host.id != leader or not host.is_broken or not controller.is_up:
-            return
-        told_ms = self.cluster.network.swarm.delay_ms * 12 + 2 * controller.commit_ms + 500
-        heard_ms = controller.heard_ms.get(host.broker, 0.0)
-        known = heard_ms > host.broken_ms + told_ms and self.cluster.now_ms > heard_ms + controller.commit_ms
-        others = controller.able(self.cluster.partition)
-        self.require(not (known and others), lambda: f"{leader} has failed, leads, and {_names(others)} could")
+        controller, partition = self.cluster.controller, self.cluster.partition
+        leader, others = controller.chosen(partition), controller.able(partition)
+        fails = leader is not None and controller.is_told_of_failure(partition, leader.broker)
+        self.require(not (fails and others), lambda: f"{leader} has failed, leads, and {_names(others)} could")
 
 
 IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (

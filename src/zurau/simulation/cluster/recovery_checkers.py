@@ -31,9 +31,10 @@ class RecoveryKeepsWhatWasFlushed(Checker):
         self._promised: dict[ReplicaId, Promised] = {}
 
     def flushed(self, host: Host) -> None:
-        log = host.disk.safe
-        epoch = log.items[-1].epoch if log.items else -1
-        self._promised[host.id] = Promised(log.end_offset, log.sum_at(log.end_offset), epoch)
+        log, cuts = host.disk.safe, host.disk.open_cuts
+        end = min([log.end_offset, *(cut.offset for cut in cuts)])
+        epoch = min([log.items[-1].epoch if log.items else -1, *(cut.epoch for cut in cuts)])
+        self._promised[host.id] = Promised(end, log.sum_at(end), epoch)
 
     def disk_lost(self, host: Host) -> None:
         self._promised.pop(host.id, None)

@@ -280,6 +280,11 @@ class ReplicaDisk:
             marks = [first, *later]
         return LogView(self.start_offset, self.seen.end_offset, marks)
 
+    @property
+    def open_cuts(self) -> list[Position]:
+        """Cuts that may come undone in a crash, or not."""
+        return [write for write in self._writes if isinstance(write, Position)]
+
     def has_safe_mark(self, epoch: Epoch) -> bool:
         """The mark of an epoch, or of one that a later log begins with, is flushed."""
         first = self._first_mark

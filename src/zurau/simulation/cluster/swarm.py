@@ -83,6 +83,8 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         commit_ms=chance.choice([0, 2, 20, 100]),
         read_ms=chance.choice([0, 0, 0, 5, 60]),
     )
+    if Random(f"topics {mode} {seed}").random() < 0.1:
+        swarm = replace(swarm, fault_kinds=tuple(sorted({*swarm.fault_kinds, "Recreate", "BreakDown"})))
     if mode == "isr":
         return _in_sync(swarm, chance)
     return swarm

@@ -81,7 +81,7 @@ class CrashControllerAt(Fault):
         world.controller.crash_down_ms = self.duration_ms
 
     def __str__(self) -> str:
-        return f"{self.at_ms} ms: the controller stops {self.point} for {self.duration_ms} ms"
+        return f"CrashController, {self.duration_ms} ms: The controller stops at the next moment {self.point}"
 
 
 class ReplaceController(Fault):
