@@ -53,7 +53,7 @@ def test_every_command_on_a_page_is_understood(name):
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("name", NAMES)
-def test_the_first_example_on_a_page_runs(name, request, run_ready_made, tmp_path, monkeypatch, capsys):
+def test_the_first_example_on_a_page_runs(name, request, run_ready_made, tmp_path, monkeypatch, capfd):
     """Runs of Spark are done in the suite's session; all else is the command line itself."""
     monkeypatch.chdir(tmp_path)
     with Broker(num_partitions=2) as broker, Broker() as second:
@@ -72,7 +72,7 @@ def test_the_first_example_on_a_page_runs(name, request, run_ready_made, tmp_pat
                 app(here[1:], standalone_mode=False)
             else:
                 zurau_app(here, standalone_mode=False)
-    assert "records" in capsys.readouterr().out.lower()
+    assert "records" in capfd.readouterr().out.lower()
 
 
 def _replaced(word: str, places: dict[str, str]) -> str:
