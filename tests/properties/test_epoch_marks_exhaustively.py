@@ -180,6 +180,7 @@ def explore(epochs: int, records: int, ones: tuple[One, ...] = (One(),) * len(RE
 LONG = [(3, 2)] if os.environ.get("HYPOTHESIS_PROFILE") == "long" else []
 
 
+@pytest.mark.timeout(3600)  # the long one takes its minutes
 @pytest.mark.parametrize(("epochs", "records"), [(2, 2), (3, 1), *LONG])
 def test_no_committed_record_is_ever_lost_or_replaced(epochs, records):
     assert 10_000 < explore(epochs, records) < STATES_MAX

@@ -246,26 +246,26 @@ MUTATIONS = (
     ),
     quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
     quorum("the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut)),
-    quorum("a cut drops the mark at its offset", 300, (Epochs, "cut_end", forget_mark_at_the_cut), near=65),
-    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only), near=25),
+    quorum("a cut drops the mark at its offset", 300, (Epochs, "cut_end", forget_mark_at_the_cut), near=20),
+    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only), near=10),
     quorum(
         "retention forgets the epoch before the start",
         150,
         (Epochs, "cut_start", forget_epoch_before_the_start),
-        near=40,
+        near=20,
     ),
     quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always), near=20),
-    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=50),
+    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=20),
     in_sync("a leader counts only whom it knows to be in sync", 60, (InSyncLeader, "maximal", known_in_sync)),
     in_sync("a leader counts only whom it wants in sync", 30, (InSyncLeader, "maximal", property(wished_in_sync))),
     in_sync(
         "a proposal is forgotten before it is answered",
         800,
         (InSyncLeader, "time_passed", forget_what_was_asked),
-        near=160,
+        near=300,
     ),
     in_sync("an unclean restart stays in sync", 60, (Controller, "_register", register_as_clean)),
-    in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state), near=90),
+    in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state), near=30),
     in_sync(
         "a broker that was restarted since is taken in",
         400,
@@ -279,7 +279,7 @@ MUTATIONS = (
         near=95,
     ),
     in_sync(
-        "the last one in sync leads although it lost data", 250, (Controller, "_forget", keep_the_last_one), near=40
+        "the last one in sync leads although it lost data", 250, (Controller, "_forget", keep_the_last_one), near=5
     ),
     in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect", elect_anybody)),
     in_sync("too few replicas commit", 30, (InSyncLeader, "_count", commit_by_too_few)),

@@ -167,24 +167,24 @@ _leave = Controller._leave
 
 STREAM_MUTATIONS = (
     quorum("who turns to another leader asks the first by silence", 30, (Streams, "_withdraw", nobody_withdraws)),
-    quorum("who leads no more answers by silence", 30, (Streams, "turned", turned_without_closing)),
+    quorum("who leads no more answers by silence", 300, (Streams, "turned", turned_without_closing), near=50),
     quorum(
         "an answer with news leaves the question standing",
         30,
         (Asking, "_use_up", news_leave_the_question_standing),
         (Answering, "answer", answer_and_leave_standing),
     ),
-    quorum("a replica that failed answers by silence", 400, (Answering, "close", nothing_is_closed)),
+    quorum("a replica that failed answers by silence", 400, (Answering, "close", nothing_is_closed), near=170),
     quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=320),
     quorum("what was closed is heard in silence", 400, (Asking, "answered", closed_is_not_heard)),
     quorum("a second copy of a question is the next", 300, (Answering, "asked", any_question_will_do)),
-    quorum("an answer to another question will do", 100, (Asking, "answered", any_answer_will_do)),
+    quorum("an answer to another question will do", 300, (Asking, "answered", any_answer_will_do)),
     quorum(
-        "an answer that took too long is to what is asked now", 100, (Answering, "tell", answers_that_took_too_long)
+        "an answer that took too long is to what is asked now", 300, (Answering, "tell", answers_that_took_too_long)
     ),
-    quorum("every question names every partition", 30, (Asking, "_stands", everybody_is_named)),
-    quorum("a question without news is answered at once", 30, (Streams, "heard", nobody_waits)),
-    quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name)),
+    quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
+    quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
+    quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=140),
     quorum(
         "who lost what was flushed keeps its name",
         30,
@@ -192,7 +192,7 @@ STREAM_MUTATIONS = (
         (host_module, "keeps_its_name", always),
     ),
     quorum("a record is acknowledged when it is written", 30, (Host, "offer", acknowledge_what_is_written)),
-    in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing)),
+    in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing), near=25),
     in_sync(
         "who lost what was flushed keeps its name, in sync",
         30,
@@ -203,7 +203,10 @@ STREAM_MUTATIONS = (
     in_sync("the controller says what is not committed", 60, (Controller, "reply_to", say_what_is_not_committed)),
     in_sync("the first by name leads, however much it leads", 30, (controller_module, "choose_leader", first_by_name)),
     in_sync(
-        "a new controller takes for committed what is not", 300, (Controller, "_take_over", go_on_where_the_other_was)
+        "a new controller takes for committed what is not",
+        300,
+        (Controller, "_take_over", go_on_where_the_other_was),
+        near=20,
     ),
     in_sync("a replica that failed leads on", 300, (Controller, "_leave", let_the_failed_lead)),
 )
