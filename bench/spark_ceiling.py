@@ -68,8 +68,13 @@ class Due(InputPartition):
 
 
 class CeilingStream(DataSourceStreamReader):
+    def __init__(self) -> None:
+        self._initial: dict[str, int] | None = None
+
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"row": int(time.time() * 1000) // ROW_INTERVAL_MS}
+        # Spark asks twice, the second time after it has asked for the latest: the first batch may be empty.
+        self._initial = self._initial or self.latestOffset()
+        return self._initial
 
     def latestOffset(self) -> dict[str, int]:  # noqa: N802
         return {"row": int(time.time() * 1000) // ROW_INTERVAL_MS}
@@ -83,7 +88,7 @@ class CeilingStream(DataSourceStreamReader):
 
         from pyspark_zurau.columns import topic_schema
 
-        count = partition.end - partition.start
+        count = max(0, partition.end - partition.start)
         numbers = range(partition.start + 1, partition.end + 1)
         columns = [
             pa.array([None] * count, pa.binary()),

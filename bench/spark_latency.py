@@ -61,18 +61,22 @@ def measure(
 
 def one_turn(spark: SparkSession, source: str, bootstrap: str, turn_s: int) -> list[float]:
     ages: list[float] = []
-    counts_from_s = time.time() + WARM_UP_S
+    first_s: list[float] = []
 
     def note(rows: DataFrame, _batch: int) -> None:
         made = rows.selectExpr("unix_millis(timestamp) AS ms").toArrow()["ms"].to_pylist()
-        now_ms = time.time() * 1000
-        if now_ms > counts_from_s * 1000:
-            ages.extend(now_ms - ms for ms in made)
+        now_s = time.time()
+        if made and not first_s:
+            first_s.append(now_s)
+        if first_s and now_s > first_s[0] + WARM_UP_S:
+            ages.extend(now_s * 1000 - ms for ms in made)
 
     options: dict[str, Any] = {"kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC}
     frame = spark.readStream.format(source).options(**options if source != "ceiling" else {}).load()
     with tempfile.TemporaryDirectory(prefix="zurau-bench-") as checkpoint:
         query = frame.writeStream.foreachBatch(note).option("checkpointLocation", checkpoint).start()
+        while not first_s:
+            query.awaitTermination(1)
         query.awaitTermination(turn_s + WARM_UP_S)
         query.stop()
     return ages

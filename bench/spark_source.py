@@ -98,7 +98,9 @@ def apart(task: list[object]) -> list[dict[str, list[list[float]]]]:
     # Python workers have to find the ceiling's module too.
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
-    answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, check=True)
+    answer = subprocess.run(command, capture_output=True, env=environment, check=False)
+    if answer.returncode != 0:
+        raise SystemExit(f"Spark did not get to its end:\n{answer.stderr.decode()[-4000:]}")
     return [json.loads(line) for line in answer.stdout.splitlines() if line.startswith(b"{")]
 
 

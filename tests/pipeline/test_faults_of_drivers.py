@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,9 @@ from zurau.client.producer import Producer
 pytestmark = [pytest.mark.xdist_group("spark-drivers"), pytest.mark.timeout(1500)]
 
 KILLS = 5
-COUNT = 2000
+#: New records before each start: several batches for every sink.
+EACH = 600
+COUNT = KILLS * EACH
 PATIENCE_S = 240
 SINKS = ("lake", "table", "topic")
 
@@ -111,9 +112,6 @@ def test_lake_and_table_have_every_record_once_and_the_topic_at_least_once(
     import pyarrow.parquet as pq
 
     source, target = new_topic(2), new_topic(2)
-    with Producer(cluster) as producer:
-        for number in range(COUNT):
-            producer.send(source, b"%d" % number, partition=number % 2)
     places = {"bootstrap": broker.bootstrap, "source": source, "target": target, "dsn": postgres}
     file = tmp_path / "doomed.toml"
     file.write_text(PIPELINE.format(directory=tmp_path, **places))
@@ -124,11 +122,14 @@ def test_lake_and_table_have_every_record_once_and_the_topic_at_least_once(
         driver.kill()
 
     for kill in range(KILLS):
+        with Producer(cluster) as producer:
+            for number in range(kill * EACH, (kill + 1) * EACH):
+                producer.send(source, b"%d" % number, partition=number % 2)
         insist(partial(start_and_kill, SINKS[kill % len(SINKS)]))
     insist(lambda: Driver(file).finish())
 
     assert sorted(pq.read_table(tmp_path / "lake")["n"].to_pylist()) == list(range(COUNT))
     with psycopg.connect(postgres) as connection:
         assert [n for (n,) in connection.execute("SELECT n FROM numbers ORDER BY n")] == list(range(COUNT))
-    written = Counter(json.loads(record.value)["n"] for _, record in contents(target))
+    written = {json.loads(record.value)["n"] for _, record in contents(target)}
     assert sorted(written) == list(range(COUNT))
