@@ -31,7 +31,7 @@ from zurau.errors import CorruptData
 from zurau.ids import Offset, ProducerId
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
 from zurau.log.recovery import open_segment
-from zurau.log.segment import Segment, SegmentEnd
+from zurau.log.segment import NO_TIMESTAMP, Segment, SegmentEnd
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, BatchHeader, check_crc, parse_header
@@ -256,8 +256,9 @@ def _rebuild(header: BatchHeader, records: Sequence[Record], horizon_ms: int | N
         delta_ms = record.timestamp - base_timestamp
         encode_record(payload, record.offset - header.base_offset, delta_ms, record.key, record.value, record.headers)
     max_timestamp = header.max_timestamp
-    if records and not header.uses_append_time:
-        max_timestamp = max(record.timestamp for record in records)
+    if not records or not header.uses_append_time:
+        # Of an empty batch there is none, and no index leads to it.
+        max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
     facts = msgspec.structs.replace(
         header,
         attributes=header.attributes if horizon_ms is None else header.attributes | DELETE_HORIZON_BIT,
