@@ -284,7 +284,7 @@ class Host:
         """Retention takes some of what is committed and flushed here."""
         if self.replica is None or self.is_paused:
             return
-        upto = min(self.replica.high_watermark, self.disk.safe.end_offset)
+        upto = self.replica.safe_high_watermark
         if upto > self.disk.start_offset:
             offset = self._chance.randint(self.disk.start_offset + 1, upto)
             while self.disk.seen.sum_at(offset) is None:
