@@ -117,6 +117,7 @@ class Controller:
     def calm_down(self) -> None:
         self.commit_ms, self.crash_at, self._stale = min(self.commit_ms, 5), None, None
         if not self.is_up:
+            self.reign += 1  # whoever was about to take over comes too late
             self._take_over(self.reign)
 
     def _maybe_crash(self, point: str) -> bool:
