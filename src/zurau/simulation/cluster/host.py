@@ -132,8 +132,9 @@ class Host:
         self.life += 1
         self.is_broken = False
         self.group.reads_again(self)
+        promised = self.disk.copy(self.disk.directory)
         if not keeps_its_name(self.disk.recover()):
-            self.group.rename(self)
+            self.group.rename(self, promised=promised)
         self.group.started(self)
         self.old_copy = self.disk.copy(self.disk.directory)
         self.replica = self.make_replica(self.disk)
