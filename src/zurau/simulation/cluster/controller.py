@@ -230,10 +230,12 @@ class Controller:
         image.registrations[broker] = Registration(life, image.broker_epochs)
         self._is_changed = True
         for partition, known in list(image.partitions.items()):
-            replica = self._has[broker].get(partition)
-            if not was_clean and not self._world.swarm.settings.waits_for_flush and replica is not None:
-                # It may have lost what it was counted for, unless that was flushed; let it catch up first.
-                self._forget(partition, replica)
+            if not was_clean and not self._world.swarm.settings.waits_for_flush:
+                # It may have lost what it was counted for, unless that was flushed; let it catch up first. So has one
+                # that it does not name because it does not work.
+                for each in (*known.in_sync, *image.eligible[partition]):
+                    if each.broker == broker:
+                        self._forget(partition, each)
             if known.leader is not None and known.leader.broker == broker:
                 self._change(partition, leader=None)  # it has lost its reign with its memory
 
