@@ -36,6 +36,13 @@ def partition() -> Partition:
     return Partition()
 
 
+def test_a_partition_that_nobody_has_led_had_nothing_to_lose(partition):
+    partition.starts(2, 1, works=False, was_clean=False)
+    partition.starts(3, 1, works=False, was_clean=False)
+    partition.starts(1, 1, name="b", was_clean=False)
+    assert partition.leader == "1b"
+
+
 def test_an_unclean_start_is_a_loss_of_a_replica_that_does_not_work_too(partition):
     for broker in (1, 2, 3):
         partition.starts(broker, 1)

@@ -244,7 +244,7 @@ class Controller:
         if now is not None:
             for each in (*self._image.partitions[partition].in_sync, *self._image.eligible[partition]):
                 if each.broker == broker and each != now:
-                    self._forget(partition, each)  # its disk is gone
+                    self._forget(partition, each, now)  # its disk is gone
 
     def _fence(self, broker: BrokerId, *, is_fenced: bool) -> None:
         self._image.registrations[broker] = replace(self._image.registrations[broker], is_fenced=is_fenced)
@@ -261,16 +261,29 @@ class Controller:
         elif rest != known.in_sync:
             self._change(partition, in_sync=rest)
 
-    def _forget(self, partition: PartitionId, replica: ReplicaId) -> None:
+    def _forget(self, partition: PartitionId, replica: ReplicaId, now: ReplicaId | None = None) -> None:
         """It has lost something. If it was the last in sync, whoever left that set before it has everything that more
-        than one of them acknowledged."""
+        than one of them acknowledged. Before anybody has led there was nothing to lose: it stays, under the name that
+        it has now."""
         eligible = self._image.eligible
-        eligible[partition] = tuple(each for each in eligible[partition] if each != replica)
         known = self._image.partitions[partition]
+        if known.leader_epoch == 0:
+            self._rename(partition, replica, now or replica)
+            return
+        eligible[partition] = tuple(each for each in eligible[partition] if each != replica)
         rest = tuple(each for each in known.in_sync if each != replica) or eligible[partition][-1:] or known.in_sync
         if rest != known.in_sync:
             self._change(partition, in_sync=rest, leader=None if known.leader == replica else known.leader)
             eligible[partition] = tuple(each for each in eligible[partition] if each != replica)
+
+    def _rename(self, partition: PartitionId, replica: ReplicaId, now: ReplicaId) -> None:
+        in_sync, eligible = (
+            tuple(now if each == replica else each for each in names)
+            for names in (self._image.partitions[partition].in_sync, self._image.eligible[partition])
+        )
+        if now != replica:
+            self._change(partition, in_sync=in_sync)
+            self._image.eligible[partition] = eligible
 
     def _may_join(self, partition: PartitionId, replica: ReplicaId, broker_epoch: Epoch) -> bool:
         registered = self._image.registrations.get(replica.broker)
