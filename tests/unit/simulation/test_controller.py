@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from zurau.ids import BrokerId
 from zurau.replica.identity import ReplicaId
 from zurau.simulation.cluster.plan import KIND_NAMES
 from zurau.simulation.cluster.swarm import draw
@@ -23,8 +24,8 @@ class Partition:
         self.id = world.current[0].partition
 
     def starts(self, broker: int, life: int, *, name: str = "a", works: bool = True, was_clean: bool = True) -> None:
-        replicas = {self.id: ReplicaId(broker, name)}
-        self.controller.heard(broker, life, replicas if works else {}, was_clean=was_clean)
+        names = {self.id: ReplicaId(BrokerId(broker), name)}
+        self.controller.heard(BrokerId(broker), life, names if works else {}, names, was_clean=was_clean)
 
     @property
     def leader(self) -> str:
@@ -50,5 +51,14 @@ def test_an_unclean_start_is_a_loss_of_a_replica_that_does_not_work_too(partitio
     partition.starts(2, 2)
     partition.starts(1, 2, was_clean=False)
     assert partition.leader == "3a"
+    partition.starts(3, 2, was_clean=False)
+    assert partition.leader == "3a"
+
+
+def test_a_disk_that_is_gone_is_a_loss_of_a_replica_that_does_not_work_too(partition):
+    for broker in (1, 2, 3):
+        partition.starts(broker, 1)
+    partition.starts(2, 2, name="b", works=False)
+    partition.starts(1, 2, name="b")
     partition.starts(3, 2, was_clean=False)
     assert partition.leader == "3a"

@@ -63,6 +63,8 @@ class Controller:
         #: Not in the log: when each broker was heard, and which replicas it said that it has.
         self.heard_ms: dict[BrokerId, float] = {}
         self._has: dict[BrokerId, Mapping[PartitionId, ReplicaId]] = {}
+        #: What its directories are called, whether a replica works there or not.
+        self._names: dict[BrokerId, Mapping[PartitionId, ReplicaId]] = {}
         #: An earlier controller that does not know it, for whom, and until when.
         self._stale: tuple[Image, tuple[int, ...], float] | None = None
 
@@ -111,7 +113,7 @@ class Controller:
         self.is_up = True
         self._image = self.committed.copy()
         self._is_changed = False
-        self._has = {}
+        self._has, self._names = {}, {}
         self.heard_ms = dict.fromkeys(self._image.registrations, self._world.now_ms)
 
     def calm_down(self) -> None:
@@ -147,13 +149,21 @@ class Controller:
 
     # What brokers say
 
-    def heard(self, broker: BrokerId, life: int, replicas: Mapping[PartitionId, ReplicaId], *, was_clean: bool) -> None:
-        """A broker is alive, and these of its replicas work."""
+    def heard(
+        self,
+        broker: BrokerId,
+        life: int,
+        replicas: Mapping[PartitionId, ReplicaId],
+        names: Mapping[PartitionId, ReplicaId],
+        *,
+        was_clean: bool,
+    ) -> None:
+        """A broker is alive, these of its replicas work, and these are the names of all its directories."""
         known = self._image.registrations.get(broker)
         if not self.is_up or self._is_misled(broker) or (known is not None and life < known.life):
             return
         self.heard_ms[broker] = self._world.now_ms
-        self._has[broker] = replicas
+        self._has[broker], self._names[broker] = replicas, names
         if known is None or life > known.life:
             self._register(broker, life, was_clean=was_clean)
         elif known.is_fenced:
@@ -240,7 +250,7 @@ class Controller:
                 self._change(partition, leader=None)  # it has lost its reign with its memory
 
     def _forget_old_disks(self, partition: PartitionId, broker: BrokerId) -> None:
-        now = self._has[broker].get(partition)
+        now = self._names[broker].get(partition)
         if now is not None:
             for each in (*self._image.partitions[partition].in_sync, *self._image.eligible[partition]):
                 if each.broker == broker and each != now:
