@@ -191,9 +191,9 @@ def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
     return _in_sync_handle(self, event)
 
 
-def keep_the_last_one(self: Controller, partition: PartitionId, replica: ReplicaId) -> None:
+def keep_the_last_one(self: Controller, partition: PartitionId, *names: ReplicaId) -> None:
     self._image.eligible[partition] = ()
-    _forget(self, partition, replica)
+    _forget(self, partition, *names)
 
 
 # The world

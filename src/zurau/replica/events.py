@@ -57,7 +57,8 @@ class ShutdownAsked:
 
 @dataclass(frozen=True, slots=True)
 class LogStartMoved:
-    """Retention has removed what was below `offset`. Never above the high watermark."""
+    """Retention has removed what was below `offset`. Never above `safe_high_watermark`: a log that loses what was not
+    flushed must not end before its start."""
 
     offset: Offset
 

@@ -30,8 +30,8 @@ class ReplicaFacts:
 
     @property
     def safe_high_watermark(self) -> Offset:
-        """What may be written down for the next start. Not more than is flushed: a cut that is not may come undone in a
-        crash, and what was cut off must not pass for committed then."""
+        """What may be written down for the next start, and what retention may remove. Not more than is flushed: a cut
+        that is not may come undone in a crash, and what was cut off must not pass for committed then."""
         return self._state.safe_high_watermark
 
     @property

@@ -113,7 +113,7 @@ class InSyncReplica(ReplicaFacts):
             case BrokerRegistered(broker_epoch):
                 self._assignment.broker_epoch = state.broker_epoch = broker_epoch
             case LogStartMoved(offset):
-                assert offset <= state.high_watermark, "what is not committed may still be needed"
+                assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
                 state.log.cut_start(offset)
             case SnapshotStored(point) if isinstance(role, InSyncFollower):
                 return role.snapshot_stored(point)

@@ -135,7 +135,7 @@ class Replica(ReplicaFacts):
                 state.flush()
                 return role.flushed()
             case LogStartMoved(offset):
-                assert offset <= state.high_watermark, "what is not committed may still be needed"
+                assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
                 state.log.cut_start(offset)
                 state.membership.cut_start(offset)
             case SnapshotStored(point):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from zurau.replica.effects import AskController, Refuse, RestartLog, Send
 from zurau.replica.events import (
     BrokerRegistered,
@@ -16,9 +18,9 @@ from zurau.replica.events import (
     TransferAsked,
 )
 from zurau.replica.log_view import LogView
-from zurau.replica.messages import BeginEpoch, Fetch, FetchRefused, SnapshotPoint
+from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint
 from zurau.replica.partition_state import PartitionState, choose_leader
-from zurau.replica.position import EpochMark, Position
+from zurau.replica.position import Batch, EpochMark, Position
 from zurau.replica.roles import Role
 
 
@@ -136,6 +138,19 @@ def test_retention_moves_the_start_in_sync_mode_too(make_in_sync):
     replica = make_in_sync(log=LogView(0, 4, [EpochMark(2, 0)]), high_watermark=4)
     replica.step(LogStartMoved(3), 0)
     assert replica.log.start_offset == 3
+
+
+def test_what_was_flushed_before_a_cut_does_not_let_retention_go_further(make_in_sync, ids):
+    follower = make_in_sync(log=LogView(0, 4, [EpochMark(1, 0)]), waits_for_flush=False)
+    leader = ids("2a")[0]
+    [asked, _] = follower.step(PartitionChanged(PartitionState(leader, 3, ids("2a"), 1)), 0)
+    cut = Fetched(leader, 3, asked.message.fetch_id, 0, diverging=Position(-1, 0))
+    [*_, asked] = follower.step(Received(cut), 0)
+    items = ((EpochMark(3, 0),), (Batch(3, 0, 1, b"x"),))
+    follower.step(Received(Fetched(leader, 3, asked.message.fetch_id, 1, *items)), 0)
+    assert follower.high_watermark == 1
+    with pytest.raises(AssertionError, match="flushed"):
+        follower.step(LogStartMoved(1), 0)
 
 
 def test_a_leader_wakes_for_a_question_that_it_keeps(make_in_sync, ids):

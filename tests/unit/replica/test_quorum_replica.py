@@ -286,6 +286,18 @@ def test_retention_above_the_high_watermark_is_a_defect(make):
         replica.step(LogStartMoved(4), 0)
 
 
+def test_retention_of_what_is_committed_and_not_flushed_is_a_defect(make, ids):
+    replica = make()
+    leader = ids("2a")[0]
+    [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
+    replica.step(Received(Fetched(leader, 3, fetch.fetch_id, 1, (EpochMark(3, 0),), (Batch(3, 0, 1, b"x"),))), 0)
+    with pytest.raises(AssertionError, match="flushed"):
+        replica.step(LogStartMoved(1), 0)
+    replica.step(Flushed(1), 0)
+    replica.step(LogStartMoved(1), 0)
+    assert replica.log.start_offset == 1
+
+
 def test_a_shutdown_means_nothing_to_one_that_does_not_lead(make):
     replica = make()
     replica.step(TimePassed(), 0)

@@ -106,10 +106,13 @@ class Cluster:
         self._lost_disks[host.id] = host.disk
         host.disk = disk if disk is not None else self.new_disk(host.disk)
 
-    def rename(self, host: Host, disk: ReplicaDisk | None = None) -> None:
-        """What is on its disk is not what it promised: from now on it is somebody else."""
-        before = host.name
+    def rename(self, host: Host, disk: ReplicaDisk | None = None, *, promised: ReplicaDisk | None = None) -> None:
+        """What is on its disk is not what it promised: from now on it is somebody else. The checkers remember what was
+        promised, not what recovery has left of it."""
+        before, was = host.name, host.id
         self.replace_disk(host, (disk or host.disk).salvage(self.new_disk(host.disk).directory))
+        if promised is not None:
+            self._lost_disks[was] = promised
         self.note(f"!! {before} does not have what it promised, and becomes {host.name}")
 
     def put_back(self, host: Host) -> None:

@@ -63,6 +63,8 @@ class Controller:
         #: Not in the log: when each broker was heard, and which replicas it said that it has.
         self.heard_ms: dict[BrokerId, float] = {}
         self._has: dict[BrokerId, Mapping[PartitionId, ReplicaId]] = {}
+        #: What its directories are called, whether a replica works there or not.
+        self._names: dict[BrokerId, Mapping[PartitionId, ReplicaId]] = {}
         #: An earlier controller that does not know it, for whom, and until when.
         self._stale: tuple[Image, tuple[int, ...], float] | None = None
 
@@ -111,12 +113,13 @@ class Controller:
         self.is_up = True
         self._image = self.committed.copy()
         self._is_changed = False
-        self._has = {}
+        self._has, self._names = {}, {}
         self.heard_ms = dict.fromkeys(self._image.registrations, self._world.now_ms)
 
     def calm_down(self) -> None:
         self.commit_ms, self.crash_at, self._stale = min(self.commit_ms, 5), None, None
         if not self.is_up:
+            self.reign += 1  # whoever was about to take over comes too late
             self._take_over(self.reign)
 
     def _maybe_crash(self, point: str) -> bool:
@@ -146,13 +149,21 @@ class Controller:
 
     # What brokers say
 
-    def heard(self, broker: BrokerId, life: int, replicas: Mapping[PartitionId, ReplicaId], *, was_clean: bool) -> None:
-        """A broker is alive, and these of its replicas work."""
+    def heard(
+        self,
+        broker: BrokerId,
+        life: int,
+        replicas: Mapping[PartitionId, ReplicaId],
+        names: Mapping[PartitionId, ReplicaId],
+        *,
+        was_clean: bool,
+    ) -> None:
+        """A broker is alive, these of its replicas work, and these are the names of all its directories."""
         known = self._image.registrations.get(broker)
         if not self.is_up or self._is_misled(broker) or (known is not None and life < known.life):
             return
         self.heard_ms[broker] = self._world.now_ms
-        self._has[broker] = replicas
+        self._has[broker], self._names[broker] = replicas, names
         if known is None or life > known.life:
             self._register(broker, life, was_clean=was_clean)
         elif known.is_fenced:
@@ -229,19 +240,21 @@ class Controller:
         image.registrations[broker] = Registration(life, image.broker_epochs)
         self._is_changed = True
         for partition, known in list(image.partitions.items()):
-            replica = self._has[broker].get(partition)
-            if not was_clean and not self._world.swarm.settings.waits_for_flush and replica is not None:
-                # It may have lost what it was counted for, unless that was flushed; let it catch up first.
-                self._forget(partition, replica)
+            if not was_clean and not self._world.swarm.settings.waits_for_flush:
+                # It may have lost what it was counted for, unless that was flushed; let it catch up first. So has one
+                # that it does not name because it does not work.
+                for each in (*known.in_sync, *image.eligible[partition]):
+                    if each.broker == broker:
+                        self._forget(partition, each)
             if known.leader is not None and known.leader.broker == broker:
                 self._change(partition, leader=None)  # it has lost its reign with its memory
 
     def _forget_old_disks(self, partition: PartitionId, broker: BrokerId) -> None:
-        now = self._has[broker].get(partition)
+        now = self._names[broker].get(partition)
         if now is not None:
             for each in (*self._image.partitions[partition].in_sync, *self._image.eligible[partition]):
                 if each.broker == broker and each != now:
-                    self._forget(partition, each)  # its disk is gone
+                    self._forget(partition, each, now)  # its disk is gone
 
     def _fence(self, broker: BrokerId, *, is_fenced: bool) -> None:
         self._image.registrations[broker] = replace(self._image.registrations[broker], is_fenced=is_fenced)
@@ -258,16 +271,29 @@ class Controller:
         elif rest != known.in_sync:
             self._change(partition, in_sync=rest)
 
-    def _forget(self, partition: PartitionId, replica: ReplicaId) -> None:
+    def _forget(self, partition: PartitionId, replica: ReplicaId, now: ReplicaId | None = None) -> None:
         """It has lost something. If it was the last in sync, whoever left that set before it has everything that more
-        than one of them acknowledged."""
+        than one of them acknowledged. Before anybody has led there was nothing to lose: it stays, under the name that
+        it has now."""
         eligible = self._image.eligible
-        eligible[partition] = tuple(each for each in eligible[partition] if each != replica)
         known = self._image.partitions[partition]
+        if known.leader_epoch == 0:
+            self._rename(partition, replica, now or replica)
+            return
+        eligible[partition] = tuple(each for each in eligible[partition] if each != replica)
         rest = tuple(each for each in known.in_sync if each != replica) or eligible[partition][-1:] or known.in_sync
         if rest != known.in_sync:
             self._change(partition, in_sync=rest, leader=None if known.leader == replica else known.leader)
             eligible[partition] = tuple(each for each in eligible[partition] if each != replica)
+
+    def _rename(self, partition: PartitionId, replica: ReplicaId, now: ReplicaId) -> None:
+        in_sync, eligible = (
+            tuple(now if each == replica else each for each in names)
+            for names in (self._image.partitions[partition].in_sync, self._image.eligible[partition])
+        )
+        if now != replica:
+            self._change(partition, in_sync=in_sync)
+            self._image.eligible[partition] = eligible
 
     def _may_join(self, partition: PartitionId, replica: ReplicaId, broker_epoch: Epoch) -> bool:
         registered = self._image.registrations.get(replica.broker)

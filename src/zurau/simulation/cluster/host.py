@@ -132,8 +132,9 @@ class Host:
         self.life += 1
         self.is_broken = False
         self.group.reads_again(self)
+        promised = self.disk.copy(self.disk.directory)
         if not keeps_its_name(self.disk.recover()):
-            self.group.rename(self)
+            self.group.rename(self, promised=promised)
         self.group.started(self)
         self.old_copy = self.disk.copy(self.disk.directory)
         self.replica = self.make_replica(self.disk)
@@ -284,7 +285,7 @@ class Host:
         """Retention takes some of what is committed and flushed here."""
         if self.replica is None or self.is_paused:
             return
-        upto = min(self.replica.high_watermark, self.disk.safe.end_offset)
+        upto = self.replica.safe_high_watermark
         if upto > self.disk.start_offset:
             offset = self._chance.randint(self.disk.start_offset + 1, upto)
             while self.disk.seen.sum_at(offset) is None:

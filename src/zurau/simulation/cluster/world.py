@@ -321,13 +321,14 @@ class World:
             return
         was_clean = machine.was_clean
         replicas = {host.partition: host.id for host in machine.hosts.values() if not host.is_broken}
+        names = {group.partition: group.host(machine.broker).id for group in self.groups}
         starts = machine.starts
 
         def heard() -> None:
             if self.controller.is_old_copy(machine.broker, life, starts):
                 self.network.send(CONTROLLER, machine.broker, lambda: self._found_out(machine, life))
                 return
-            self.controller.heard(machine.broker, life, replicas, was_clean=was_clean)
+            self.controller.heard(machine.broker, life, replicas, names, was_clean=was_clean)
             self._reply(machine, life)
 
         self.network.send(machine.broker, CONTROLLER, heard)
