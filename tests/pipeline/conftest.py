@@ -47,7 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    with Broker(auto_create_topics_enable=False) as broker:
+    # Nothing expires: some tests write records of long ago.
+    with Broker(auto_create_topics_enable=False, retention_ms=-1) as broker:
         yield broker
 
 
