@@ -19,7 +19,7 @@ from zurau.simulation.cluster.transcript import Transcript
 
 #: The same ones every time, so that a change that breaks something is told from one that was unlucky.
 SEEDS = [int(os.environ["ZURAU_SEED"])] if "ZURAU_SEED" in os.environ else range(0, 40, 4)
-#: And 500 more: 10 in each of 25 tests in each mode. `ZURAU_FRESH_SEEDS=1` takes some that nobody has seen, by the minute.
+#: And 500 more: 10 in each of 25 tests in each mode. `ZURAU_FRESH_SEEDS=1`: ones that nobody has seen.
 FRESH_TESTS, FRESH_EACH = range(25), 10
 IS_FRESH = os.environ.get("ZURAU_FRESH_SEEDS") == "1"
 PRINT_SUM = (
