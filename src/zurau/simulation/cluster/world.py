@@ -160,11 +160,13 @@ class World:
     def crash(self, machine: Machine, down_ms: float, *, loses: bool = True) -> None:
         if not machine.is_up:
             return
-        hosts = list(machine.hosts.values())
-        loses = loses and all(host.group.may_lose(host) for host in hosts)
-        for host in hosts:
+        # Whoever counts on a broker takes this for a loss of everything there, of topics that it has not heard of as well.
+        counted = [group.host(machine.broker) for group in self.groups]
+        loses = loses and all(host.group.may_lose(host) for host in counted)
+        for host in counted:
             if loses:
                 host.group.loses(host)
+        hosts = list(machine.hosts.values())
         machine.crash(loses=loses)
         for host in hosts:
             self.note(f"!! {host.name} stops; its disk has {host.disk.view().position}")
