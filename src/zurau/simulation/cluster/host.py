@@ -101,6 +101,8 @@ class Host:
         self.memory = Memory(disk, self.folders, 0)
         #: The disk as it was before the last start, for whoever puts an old copy back.
         self.old_copy = disk
+        #: The disk is such a copy, under its old name.
+        self.is_put_back = False
 
     @property
     def id(self) -> ReplicaId:

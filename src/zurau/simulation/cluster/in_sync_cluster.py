@@ -131,6 +131,7 @@ class InSyncCluster(Cluster):
         """An old copy of the disk, under its old name: it does not remember the last start that the controller has
         seen, and so it is found out."""
         self.replace_disk(host, host.old_copy)
+        host.is_put_back = True
 
     def members(self, leader: Host) -> Sequence[ReplicaId]:
         return self.state.in_sync

@@ -354,12 +354,14 @@ class World:
         self.network.send(CONTROLLER, machine.broker, deliver)
 
     def _found_out(self, machine: Machine, life: int) -> None:
-        """Its disk is an old copy: it begins again as somebody else, with what the copy has."""
+        """Its disk is an old copy: it begins again as somebody else, with what the copy has. So do the replicas of
+        topics that it does not know any more, and not those that are newer than the copy: they have lost nothing."""
         if machine.life == life and machine.is_up:
             machine.crash(loses=False)
             machine.starts = tuple(range(life))  # under a new name it is asked for none of them
-            for host in machine.hosts.values():
-                host.group.rename(host)
+            for group in self.groups:
+                if group.host(machine.broker).is_put_back:
+                    group.rename(group.host(machine.broker))
             self._start_later(machine, _HEARTBEAT_MS)
 
     # The end
