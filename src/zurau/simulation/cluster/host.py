@@ -124,6 +124,11 @@ class Host:
         return self.replica is not None
 
     @property
+    def works(self) -> bool:
+        """As its broker tells the controller."""
+        return not self.is_broken
+
+    @property
     def leads(self) -> bool:
         return self.replica is not None and self.replica.role is Role.LEADER
 

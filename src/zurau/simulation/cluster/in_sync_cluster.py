@@ -36,6 +36,11 @@ class InSyncHost(Host):
     #: Which start was told which number.
     _registered = (0, -1)
 
+    @property
+    def works(self) -> bool:
+        has_lost = isinstance(self.replica, InSyncReplica) and self.replica.has_lost_its_reign
+        return not self.is_broken and not has_lost
+
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
         if self._registered != (self.life, broker_epoch):
             self._registered = (self.life, broker_epoch)

@@ -322,7 +322,7 @@ class World:
         if self.now_ms < machine.paused_until_ms:
             return
         was_clean = machine.was_clean
-        replicas = {host.partition: host.id for host in machine.hosts.values() if not host.is_broken}
+        replicas = {host.partition: host.id for host in machine.hosts.values() if host.works}
         names = {group.partition: group.host(machine.broker).id for group in self.groups}
         starts = machine.starts
 
