@@ -122,8 +122,9 @@ class InSyncCluster(Cluster):
         lost = {*self.tainted, host.id}
         if any(each not in lost for each in self.state.in_sync):
             return True
-        last = [each for each in self.controller.committed.eligible[self.partition] if each not in lost][-1:]
-        disk = self.disk_of(last[0]) if last else None
+        # It does not know of every loss yet, and takes the last that it knows of.
+        last = [each for each in self.controller.committed.eligible[self.partition] if each != host.id][-1:]
+        disk = self.disk_of(last[0]) if last and last[0] not in lost else None
         return disk is not None and disk.seen.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
 
     def reads_again(self, host: Host) -> None:
