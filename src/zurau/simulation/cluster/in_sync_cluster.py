@@ -99,7 +99,8 @@ class InSyncCluster(Cluster):
             checker.elected(leader)
 
     def registered(self, broker: BrokerId, life: int) -> None:
-        """The controller knows of this start, and of every loss before it."""
+        """The controller knows of this start, and of every loss before it; and the broker knows that, and will not say
+        once more that it has lost something."""
         known = [each for each in self.tainted if each.broker == broker and self.tainted[each] < life]
         for each in known:
             del self.tainted[each]

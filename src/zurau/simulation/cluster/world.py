@@ -346,6 +346,8 @@ class World:
                 return
             machine.starts = (life,)
             machine.is_counted = True
+            for group in self.groups:
+                group.registered(machine.broker, life)
             for host in list(machine.hosts.values()):
                 state = partitions.get(host.partition)
                 if host.is_up and state is not None:
