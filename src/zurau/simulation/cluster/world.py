@@ -160,7 +160,7 @@ class World:
     def crash(self, machine: Machine, down_ms: float, *, loses: bool = True) -> None:
         if not machine.is_up:
             return
-        # Whoever counts on a broker takes this for a loss of everything there, of topics that it has not heard of as well.
+        # Whoever counts on a broker takes this for a loss of all there, of topics that it has not heard of as well.
         counted = [group.host(machine.broker) for group in self.groups]
         loses = loses and all(host.group.may_lose(host) for host in counted)
         for host in counted:
