@@ -73,6 +73,12 @@ class InSyncReplica(ReplicaFacts):
         return self._assignment.state
 
     @property
+    def has_lost_its_reign(self) -> bool:
+        """The controller's word is that it leads, and it does not: it led in that epoch and has forgotten it. A broker
+        says of such a replica that it does not work, or the controller would never know to choose anew."""
+        return self._assignment.state.leader == self._state.id and self.role is not Role.LEADER
+
+    @property
     def maximal_in_sync(self) -> tuple[ReplicaId, ...]:
         """Whom a leader commits by; nobody's business when it does not lead."""
         return self._role.maximal if isinstance(self._role, InSyncLeader) else ()

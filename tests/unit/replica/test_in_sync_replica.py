@@ -172,6 +172,6 @@ def test_who_led_in_an_epoch_and_has_forgotten_it_does_not_lead_in_it_again(make
     replica = make_in_sync(log=LogView(0, 4, [EpochMark(5, 3)]))
     one = ids("1a")[0]
     replica.step(PartitionChanged(PartitionState(one, 5, (one,), 1)), 0)
-    assert (replica.role, replica.leader) == (Role.FOLLOWER, None)
+    assert (replica.role, replica.leader, replica.has_lost_its_reign) == (Role.FOLLOWER, None, True)
     replica.step(PartitionChanged(PartitionState(one, 6, (one,), 2)), 0)
-    assert replica.role is Role.LEADER
+    assert (replica.role, replica.has_lost_its_reign) == (Role.LEADER, False)

@@ -104,6 +104,7 @@ class Cluster:
 
     def replace_disk(self, host: Host, disk: ReplicaDisk | None = None) -> None:
         self._lost_disks[host.id] = host.disk
+        host.is_put_back = False
         host.disk = disk if disk is not None else self.new_disk(host.disk)
 
     def rename(self, host: Host, disk: ReplicaDisk | None = None, *, promised: ReplicaDisk | None = None) -> None:

@@ -82,10 +82,6 @@ class Controller:
         if reign != self.reign or not self.is_up:
             return
         before, self.committed = self.committed, self._with_topics(image)
-        for broker, registration in image.registrations.items():
-            if before.registrations.get(broker) != registration:
-                for group in self._world.groups:
-                    group.registered(broker, registration.life)
         for group in self._world.groups:
             then, now = before.partitions.get(group.partition), image.partitions.get(group.partition)
             if then is not None and now is not None and then != now:

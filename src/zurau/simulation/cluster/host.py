@@ -101,6 +101,8 @@ class Host:
         self.memory = Memory(disk, self.folders, 0)
         #: The disk as it was before the last start, for whoever puts an old copy back.
         self.old_copy = disk
+        #: The disk is such a copy, under its old name.
+        self.is_put_back = False
 
     @property
     def id(self) -> ReplicaId:
@@ -120,6 +122,11 @@ class Host:
     @property
     def is_up(self) -> bool:
         return self.replica is not None
+
+    @property
+    def works(self) -> bool:
+        """As its broker tells the controller."""
+        return not self.is_broken
 
     @property
     def leads(self) -> bool:

@@ -36,6 +36,11 @@ class InSyncHost(Host):
     #: Which start was told which number.
     _registered = (0, -1)
 
+    @property
+    def works(self) -> bool:
+        has_lost = isinstance(self.replica, InSyncReplica) and self.replica.has_lost_its_reign
+        return not self.is_broken and not has_lost
+
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
         if self._registered != (self.life, broker_epoch):
             self._registered = (self.life, broker_epoch)
@@ -94,7 +99,8 @@ class InSyncCluster(Cluster):
             checker.elected(leader)
 
     def registered(self, broker: BrokerId, life: int) -> None:
-        """The controller knows of this start, and of every loss before it."""
+        """The controller knows of this start, and of every loss before it; and the broker knows that, and will not say
+        once more that it has lost something."""
         known = [each for each in self.tainted if each.broker == broker and self.tainted[each] < life]
         for each in known:
             del self.tainted[each]
@@ -117,8 +123,9 @@ class InSyncCluster(Cluster):
         lost = {*self.tainted, host.id}
         if any(each not in lost for each in self.state.in_sync):
             return True
-        last = [each for each in self.controller.committed.eligible[self.partition] if each not in lost][-1:]
-        disk = self.disk_of(last[0]) if last else None
+        # It does not know of every loss yet, and takes the last that it knows of.
+        last = [each for each in self.controller.committed.eligible[self.partition] if each != host.id][-1:]
+        disk = self.disk_of(last[0]) if last and last[0] not in lost else None
         return disk is not None and disk.seen.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
 
     def reads_again(self, host: Host) -> None:
@@ -131,6 +138,7 @@ class InSyncCluster(Cluster):
         """An old copy of the disk, under its old name: it does not remember the last start that the controller has
         seen, and so it is found out."""
         self.replace_disk(host, host.old_copy)
+        host.is_put_back = True
 
     def members(self, leader: Host) -> Sequence[ReplicaId]:
         return self.state.in_sync

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from zurau.ids import Epoch, Offset
 from zurau.replica.effects import CutEnd, Effect, RestartLog
 from zurau.replica.identity import ReplicaId
+from zurau.replica.position import Position
 from zurau.replica.replica import Replica
 from zurau.simulation.cluster.checkers import Checker, LookingChecker
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.storage import StoredLog
 
 
 class Promised(NamedTuple):
@@ -22,7 +25,9 @@ class Promised(NamedTuple):
 
 
 class RecoveryKeepsWhatWasFlushed(Checker):
-    """What a replica was told to be flushed is there when it starts again, with its last mark, unless it was cut."""
+    """What a replica was told to be flushed is there when it starts again, with its last mark, unless it was cut.
+
+    A cut names an epoch of the leader's, which this log need not have: what is left is the last mark before it."""
 
     watches = (CutEnd, RestartLog)
 
@@ -31,10 +36,7 @@ class RecoveryKeepsWhatWasFlushed(Checker):
         self._promised: dict[ReplicaId, Promised] = {}
 
     def flushed(self, host: Host) -> None:
-        log, cuts = host.disk.safe, host.disk.open_cuts
-        end = min([log.end_offset, *(cut.offset for cut in cuts)])
-        epoch = min([log.items[-1].epoch if log.items else -1, *(cut.epoch for cut in cuts)])
-        self._promised[host.id] = Promised(end, log.sum_at(end), epoch)
+        self._promised[host.id] = self._left(host.disk.safe, host.disk.open_cuts)
 
     def disk_lost(self, host: Host) -> None:
         self._promised.pop(host.id, None)
@@ -45,8 +47,17 @@ class RecoveryKeepsWhatWasFlushed(Checker):
         if isinstance(effect, RestartLog):
             self._promised.pop(host.id, None)
         elif isinstance(effect, CutEnd) and known is not None:
-            end = min(known.end, effect.point.offset)
-            self._promised[host.id] = Promised(end, host.disk.safe.sum_at(end), min(known.epoch, effect.point.epoch))
+            left = self._left(host.disk.safe, [effect.point])
+            end = min(known.end, left.end)
+            self._promised[host.id] = Promised(end, host.disk.safe.sum_at(end), min(known.epoch, left.epoch))
+
+    def _left(self, log: StoredLog, cuts: Sequence[Position]) -> Promised:
+        """What is there, whatever comes of cuts that are not flushed yet."""
+        if cuts:
+            log = log.copy()
+        for cut in cuts:
+            log.cut(cut)
+        return Promised(log.end_offset, log.sum_at(log.end_offset), log.items[-1].epoch if log.items else -1)
 
     def started(self, host: Host) -> None:
         known = self._promised.get(host.id)

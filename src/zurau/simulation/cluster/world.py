@@ -160,11 +160,13 @@ class World:
     def crash(self, machine: Machine, down_ms: float, *, loses: bool = True) -> None:
         if not machine.is_up:
             return
-        hosts = list(machine.hosts.values())
-        loses = loses and all(host.group.may_lose(host) for host in hosts)
-        for host in hosts:
+        # Whoever counts on a broker takes this for a loss of all there, of topics that it has not heard of as well.
+        counted = [group.host(machine.broker) for group in self.groups]
+        loses = loses and all(host.group.may_lose(host) for host in counted)
+        for host in counted:
             if loses:
                 host.group.loses(host)
+        hosts = list(machine.hosts.values())
         machine.crash(loses=loses)
         for host in hosts:
             self.note(f"!! {host.name} stops; its disk has {host.disk.view().position}")
@@ -320,7 +322,7 @@ class World:
         if self.now_ms < machine.paused_until_ms:
             return
         was_clean = machine.was_clean
-        replicas = {host.partition: host.id for host in machine.hosts.values() if not host.is_broken}
+        replicas = {host.partition: host.id for host in machine.hosts.values() if host.works}
         names = {group.partition: group.host(machine.broker).id for group in self.groups}
         starts = machine.starts
 
@@ -344,6 +346,8 @@ class World:
                 return
             machine.starts = (life,)
             machine.is_counted = True
+            for group in self.groups:
+                group.registered(machine.broker, life)
             for host in list(machine.hosts.values()):
                 state = partitions.get(host.partition)
                 if host.is_up and state is not None:
@@ -352,12 +356,14 @@ class World:
         self.network.send(CONTROLLER, machine.broker, deliver)
 
     def _found_out(self, machine: Machine, life: int) -> None:
-        """Its disk is an old copy: it begins again as somebody else, with what the copy has."""
+        """Its disk is an old copy: it begins again as somebody else, with what the copy has. So do the replicas of
+        topics that it does not know any more, and not those that are newer than the copy: they have lost nothing."""
         if machine.life == life and machine.is_up:
             machine.crash(loses=False)
             machine.starts = tuple(range(life))  # under a new name it is asked for none of them
-            for host in machine.hosts.values():
-                host.group.rename(host)
+            for group in self.groups:
+                if group.host(machine.broker).is_put_back:
+                    group.rename(group.host(machine.broker))
             self._start_later(machine, _HEARTBEAT_MS)
 
     # The end
