@@ -203,7 +203,7 @@ def shown(console: Console, results: Results) -> Iterator[Show]:
         headline = _headline(state, results)
         if headline != said and time.monotonic() - said_s > 5:
             said, said_s = headline, time.monotonic()
-            console.print(results.table(headline) if results.newest else headline, markup=False)
+            console.print(results.table(headline) if results.newest else headline)
         time.sleep(0.25)
 
     yield say
@@ -220,7 +220,8 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=500.0, help="lines per second, once Spark is ready")
     arguments = parser.parse_args()
     began_s = time.monotonic()
-    console = Console(highlight=False)
+    # A file is as wide as the table needs it; a terminal is as wide as it is.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     good = run(arguments.lines, arguments.rate, console)
     console.print(f"took {time.monotonic() - began_s:.0f} s")
     return 0 if good else 1
