@@ -7,7 +7,6 @@ ZURAU_REWRITE_STORIES=1, and read the difference.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -62,7 +61,6 @@ from zurau.simulation.cluster.transcript import effect_in_words, in_words
 
 FOLDER = Path(__file__).parent / "replica"
 STORIES = sorted(FOLDER.glob("*.txt"))
-REWRITE = os.environ.get("ZURAU_REWRITE_STORIES") == "1"
 SETTINGS = ReplicaSettings(fetch_timeout_ms=1000, election_timeout_ms=500, in_sync_min=1, lag_max_ms=2000)
 _DELIVERIES_MAX = 400
 
@@ -349,26 +347,9 @@ def worth_telling(effect: Effect) -> str | None:
             return None
 
 
-def perform(story: str) -> str:
-    """The story again, with what is done now in the place of what was done then."""
-    stage = Stage()
-    lines: list[str] = []
-    for line in story.splitlines():
-        if not line.startswith("  "):
-            lines.append(line)
-        if line.startswith("> "):
-            lines += [f"  {done}" for done in stage.tell(line.removeprefix("> "))]
-    return "\n".join(lines) + "\n"
-
-
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
-def test_replicas_behave_as_their_story_tells(path):
-    told = path.read_text(encoding="utf-8")
-    now = perform(told)
-    if REWRITE:
-        path.write_text(now, encoding="utf-8")
-    else:
-        assert now == told
+def test_replicas_behave_as_their_story_tells(path, hold_to_story):
+    hold_to_story(path, Stage())
 
 
 def test_there_are_replica_stories_to_be_told():
