@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import certificates as made
 import pytest
@@ -18,6 +19,7 @@ from zurau.client.consumer import Consumer
 from zurau.client.errors import NotTrusted
 from zurau.client.producer import Producer
 from zurau.client.security import parse_security
+from zurau.testing import Broker
 
 pytestmark = pytest.mark.xdist_group("apache-kafka-secured")
 
@@ -128,23 +130,50 @@ def test_a_client_without_a_certificate_is_told_what_is_missing(properties):
         cluster.refresh()
 
 
-def test_the_command_line_takes_a_file_of_settings(properties, tmp_path):
-    given = properties("SASL_SSL", "SCRAM-SHA-256")
-    file = tmp_path / "client.properties"
+def write_properties(file: Path, given: dict[str, str]) -> Path:
     lines = {name: value.replace("\\", "\\\\") for name, value in given.items()}
     file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    return file
+
+
+def zurau(*arguments: str | Path, stdin: str = "") -> str:
     environment = {name: value for name, value in os.environ.items() if name != "ZURAU_BOOTSTRAP"}
+    command = [sys.executable, "-m", "zurau", *map(str, arguments)]
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
-    def zurau(*arguments: str, stdin: str = "") -> str:
-        command = [sys.executable, "-m", "zurau", "--client-config", str(file), *arguments]
-        done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, env=environment, timeout=120, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    zurau("produce", "by-command", stdin="a\nb\n")
-    assert zurau("consume", "by-command", "--from-beginning", "--until-end") == "a\nb\n"
+def test_the_command_line_takes_a_file_of_settings(properties, tmp_path):
+    file = write_properties(tmp_path / "client.properties", properties("SASL_SSL", "SCRAM-SHA-256"))
+    zurau("--client-config", file, "produce", "by-command", stdin="a\nb\n")
+    read = zurau("--client-config", file, "consume", "by-command", "--from-beginning", "--until-end")
+    assert read == "a\nb\n"
+
+
+@pytest.mark.timeout(400)
+def test_the_mirror_makes_topics_and_copies_records_where_it_has_to_log_in(properties, tmp_path):
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
+    given = properties("SASL_SSL", "SCRAM-SHA-256")
+    file = write_properties(tmp_path / "client.properties", given)
+    parameters = {
+        "target": given["bootstrap.servers"],
+        "target_config": file,
+        "topics": "mirrored",
+        "prefix": "copy.",
+        "checkpoint": tmp_path / "checkpoint",
+    }
+    with Broker() as source:
+        zurau("topic", "create", "mirrored", "--partitions", "3", "--bootstrap", source.bootstrap)
+        zurau("produce", "mirrored", "--bootstrap", source.bootstrap, stdin="a\nb\nc\n")
+        settings = [f"{name}={value}" for name, value in {"source": source.bootstrap, **parameters}.items()]
+        zurau("pipeline", "run", "mirror", "--once", *(word for one in settings for word in ("--set", one)))
+    read = zurau("--client-config", file, "consume", "copy.mirrored", "--from-beginning", "--until-end")
+    assert sorted(read.splitlines()) == ["a", "b", "c"]
+    with Cluster(given["bootstrap.servers"], security=parse_security(given)) as cluster:
+        assert len(cluster.partitions_of("copy.mirrored")) == 3
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "PLAIN")])

@@ -103,3 +103,8 @@ DOUBLED = ([2 * number for number in range(COUNT)], [b"many"])
 
 def test_a_pipeline_runs_on_a_cluster_of_two_workers(master, run_far_pipeline):
     assert run_far_pipeline("--master", master) == DOUBLED
+
+
+def test_a_pipeline_runs_through_spark_connect(master, run_far_pipeline, tmp_path):
+    with connect_server(tmp_path, master) as remote:
+        assert run_far_pipeline("--remote", remote) == DOUBLED

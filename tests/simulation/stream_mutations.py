@@ -10,7 +10,7 @@ from planted import in_sync, quorum
 from zurau.replica.events import RecordsOffered
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
+from zurau.replica.messages import Fetched, FetchRefused, Message
 from zurau.replica.partition_state import PartitionState
 from zurau.replica.position import Position
 from zurau.replica.roles import Role
@@ -62,8 +62,13 @@ def any_question_will_do(self: Answering, question: Question) -> Any:
 
 def any_answer_will_do(self: Asking, answer: Answer) -> Any:
     if not answer.is_unknown:
-        answer = dataclasses.replace(answer, session=self._session, number=self._number)
+        answer = dataclasses.replace(answer, session=self._session, number=self._answered + 1)
     return _answered(self, answer)
+
+
+def answers_are_about_what_is_asked_now(self: Asking, partition: PartitionId) -> bool:
+    """What was asked after a question is taken for answered with it."""
+    return False
 
 
 def answers_that_took_too_long(self: Answering, partition: PartitionId, message: Message) -> None:
@@ -76,7 +81,7 @@ def answers_that_took_too_long(self: Answering, partition: PartitionId, message:
 # How much is said
 
 
-def everybody_is_named(self: Asking, partition: PartitionId, heard: Fetch | None) -> bool:
+def everybody_is_named(self: Asking, partition: PartitionId) -> bool:
     return False
 
 
@@ -181,6 +186,11 @@ STREAM_MUTATIONS = (
     quorum("an answer to another question will do", 300, (Asking, "answered", any_answer_will_do)),
     quorum(
         "an answer that took too long is to what is asked now", 300, (Answering, "tell", answers_that_took_too_long)
+    ),
+    quorum(
+        "an answer is about what was asked after its question",
+        300,
+        (Asking, "_has_asked_since", answers_are_about_what_is_asked_now),
     ),
     quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyspark_zurau.engine.client_config import read_client_config
 from pyspark_zurau.engine.declaration import (
     MODES,
     ConsoleTarget,
@@ -44,7 +45,7 @@ def _read_topic(table: Table, usual: Usual) -> Target:
         topic=table.text("topic"),
         format=form,
         key=table.text("key"),
-        options={**usual.options, **table.flat("options")},
+        options={**usual.options, **read_client_config(table), **table.flat("options")},
     )
     if form == "json" and not target.topic:
         table.report("topic", "is missing; for example topic = 'alerts'")

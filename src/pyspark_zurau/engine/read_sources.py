@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pyspark_zurau.engine.client_config import read_client_config
 from pyspark_zurau.engine.declaration import FAIL, FORMATS, NULL_VALUES, Source, Usual, Watermark
 from pyspark_zurau.engine.regex import group_names
 from pyspark_zurau.engine.table import Table
@@ -26,7 +27,7 @@ def read_source(name: str, table: Table, usual: Usual, file: Path) -> Source:
         topics=table.texts("topics"),
         topic_pattern=table.text("topic_pattern"),
         starting=table.text("starting", "earliest") or "earliest",
-        options={**usual.options, **table.flat("options")},
+        options={**usual.options, **read_client_config(table), **table.flat("options")},
         format=form,
         schema=table.text("schema"),
         pattern=pattern,

@@ -1,15 +1,20 @@
-"""One stream for everything that one broker asks another: all partitions, in one question and one answer at a time.
+"""One stream for everything that one broker asks another: all partitions in one question, and in one answer.
 
 Most of a fetch is what was said before, so a question names only the partitions whose fetch is another one than last
 time, and an answer only those with news. **Silence means unchanged**: whoever is not named asks the same again, or gets
 the same answer, nothing new. An idle pair of brokers exchanges one empty question and one empty answer in a while,
 however many partitions they share.
 
-That is only true while both sides mean the same by "last time":
+A question without news waits at the other side for some. What comes up meanwhile, say of a follower that has just
+flushed what it got, does not wait with it: it is asked in a second question, and the first is answered at once. No more
+than two are open, so that what comes up in one round trip travels together.
+
+Silence is only understood while both sides mean the same by "last time":
 
 - A session has two names that chance gave it, one from either side, and its questions have numbers; an answer to any
   other question, or of any other session, says nothing about anybody. One name would not do: a first question that
-  comes a second time, after the other side has forgotten the session, would bring back what was asked then.
+  comes a second time, after the other side has forgotten the session, would bring back what was asked then. Questions
+  and answers arrive in order, or the session begins anew.
 - A fetch *stands* from when it was asked in words until it is answered with news or refused: that uses it up, and its
   partition is silent from then on until it asks in words again.
 - Whoever stops meaning what it said is put out of the session: a follower that turns elsewhere, a leader whose reign
@@ -56,78 +61,90 @@ class Answer:
 
 class Asking:
     def __init__(self, session: int) -> None:
-        self._begin(session)
         #: What each partition asks now.
         self._asks: dict[PartitionId, Fetch] = {}
+        self._begin(session)
 
     def _begin(self, session: int) -> None:
         self._session = session
         self._name: int | None = None
         self._number = 0
-        self.is_open = False
-        #: What the other side last heard each partition ask, and what it said to that in words: nothing new.
+        self._answered = 0
+        #: What the other side last heard each partition ask, in which question, and what it said to that: nothing new.
         self._heard: dict[PartitionId, Fetch] = {}
+        self._heard_in: dict[PartitionId, int] = {}
         self._answers: dict[PartitionId, Fetched] = {}
+        #: What the next question has to say, each once and in order.
+        self._unsaid: dict[PartitionId, None] = dict.fromkeys(self._asks)
         self._others: list[Said] = []
         self._closed: list[PartitionId] = []
 
     def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here wants this said."""
-        if isinstance(message, Fetch):
-            self._asks[partition] = message
-        else:
+        if not isinstance(message, Fetch):
             self._others.append((partition, message))
+            return
+        self._asks[partition] = message
+        if self._stands(partition):
+            self._unsaid.pop(partition, None)
+        else:
+            self._unsaid[partition] = None
 
     def withdraw(self, partition: PartitionId) -> None:
         """The replica here has turned elsewhere, or is out of order: it asks no more."""
-        self._asks.pop(partition, None)
-        self._answers.pop(partition, None)
-        if self._heard.pop(partition, None) is not None:
+        if partition in self._heard:
             self._closed.append(partition)
+        self._use_up(partition)
 
     def asks(self, partition: PartitionId) -> Fetch | None:
         return self._asks.get(partition)
 
     @property
-    def asks_something(self) -> bool:
-        return bool(self._asks or self._others or self._closed)
+    def open_questions(self) -> int:
+        return self._number - self._answered
 
     @property
     def standing(self) -> dict[PartitionId, Fetch]:
         """What a question without words says: the fetches that are asked once more."""
-        return {each: heard for each, heard in self._heard.items() if self._stands(each, heard)}
+        return {each: heard for each, heard in self._heard.items() if self._stands(each)}
 
     @property
     def answered_for(self) -> dict[PartitionId, Fetched]:
         """What an answer without words says."""
-        return {each: last for each, last in self._answers.items() if self._stands(each, self._heard.get(each))}
+        return {each: last for each, last in self._answers.items() if self._stands(each)}
 
     def question(self) -> Question | None:
-        """What to send now; None while the last question is open. Without news it is a sign of life."""
-        if self.is_open:
+        """What to send now, if anything. Without news it is a sign of life, and waits for news of the other side; what
+        comes up here meanwhile is said in a second one, which ends the wait of the first."""
+        has_news = bool(self._unsaid or self._others or self._closed)
+        if self.open_questions:
+            is_due = has_news and self.open_questions == 1 and self._name is not None
+        else:
+            is_due = has_news or bool(self._asks)
+        if not is_due:
             return None
-        changed = tuple(each for each in self._asks.items() if not self._stands(each[0], self._heard.get(each[0])))
-        for partition, fetch in changed:
-            self._heard[partition] = fetch
-            self._answers.pop(partition, None)
         self._number += 1
-        self.is_open = True
-        said = (*changed, *self._others)
+        for partition in self._unsaid:
+            self._heard[partition] = self._asks[partition]
+            self._heard_in[partition] = self._number
+            self._answers.pop(partition, None)
+        said = (*((each, self._asks[each]) for each in self._unsaid), *self._others)
         question = Question(self._session, self._number, said, tuple(self._closed), self._name)
-        self._others, self._closed = [], []
+        self._unsaid, self._others, self._closed = {}, [], []
         return question
 
     def answered(self, answer: Answer) -> tuple[Said, ...]:
         """What the replicas here hear. Raises nothing: an answer that fits no question is not one."""
-        if not self.is_open or (answer.session, answer.number) != (self._session, self._number):
+        if answer.session != self._session or not self._answered < answer.number <= self._number:
             return ()
-        if answer.is_unknown:
+        if answer.is_unknown or answer.number != self._answered + 1:
             self.lost(self._session + 1)
             return ()
-        self.is_open = False
+        self._answered = answer.number
         self._name = answer.name
         for partition in answer.closed:
-            self._use_up(partition)
+            if not self._has_asked_since(partition):
+                self._use_up(partition)
         in_words = [each for said in answer.said for each in self._hear(*said)]
         named = {partition for partition, message in answer.said if isinstance(message, Fetched | FetchRefused)}
         return (*in_words, *self._hear_silence(named))
@@ -136,18 +153,24 @@ class Asking:
         """The connection is gone, or the other side has forgotten: everything is said anew, in another session."""
         self._begin(session)
 
-    def _stands(self, partition: PartitionId, heard: Fetch | None) -> bool:
-        now = self._asks.get(partition)
+    def _stands(self, partition: PartitionId) -> bool:
+        heard, now = self._heard.get(partition), self._asks.get(partition)
         return heard is not None and now is not None and _is_same(heard, now)
+
+    def _has_asked_since(self, partition: PartitionId) -> bool:
+        """Whether it asks something in a question that is open yet: the last answer is not about that."""
+        return partition in self._heard and self._heard_in[partition] > self._answered
 
     def _hear(self, partition: PartitionId, message: Message) -> Iterator[Said]:
         if not isinstance(message, Fetched | FetchRefused):
             yield partition, message
             return
-        heard, now = self._heard.get(partition), self._asks.get(partition)
-        if heard is None or now is None or not _is_same(heard, now):
+        if self._has_asked_since(partition):
+            return
+        if not self._stands(partition):
             self._heard.pop(partition, None)
             return  # it asks something else meanwhile: this is the answer to what it asked before
+        heard, now = self._heard[partition], self._asks[partition]
         if isinstance(message, FetchRefused) or has_news(message, heard):
             self._use_up(partition)
         else:
@@ -160,8 +183,10 @@ class Asking:
                 yield partition, replace(last, fetch_id=self._asks[partition].fetch_id)
 
     def _use_up(self, partition: PartitionId) -> None:
-        for each in (self._heard, self._asks, self._answers):
-            each.pop(partition, None)
+        self._heard.pop(partition, None)
+        self._asks.pop(partition, None)
+        self._answers.pop(partition, None)
+        self._unsaid.pop(partition, None)
 
 
 class Answering:

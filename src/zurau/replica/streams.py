@@ -5,8 +5,8 @@
     when something arrives                  what the replicas hear = streams.heard(sender, it, now_ms)
     afterwards, and at `deadline_ms`        for to, it in streams.due(now_ms): send it
 
-A core, like a replica. A question that has no news waits at the other side for some; what is urgent meanwhile travels
-with the answer to the other side's open question, if there is one, and otherwise with the next question.
+A core, like a replica. What is no fetch travels with the answer to the other side's open question, if there is one, and
+otherwise with the next question.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ASKS = (Role.FOLLOWER, Role.PROSPECTIVE)
 class Peer:
     """Another broker, and both directions."""
 
-    __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "refusals")
+    __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "replies")
 
     def __init__(self, session: int, name: int) -> None:
         self.asking = Asking(session)
@@ -34,7 +34,8 @@ class Peer:
         #: When to stop waiting for the answer to our question, and when to answer theirs without news.
         self.give_up_ms = 0
         self.answer_due_ms = 0
-        self.refusals: list[Answer] = []
+        #: Answers that wait for nothing.
+        self.replies: list[Answer] = []
 
 
 class Streams:
@@ -90,9 +91,12 @@ class Streams:
         peer = self._peer(sender)
         if isinstance(it, Answer):
             return peer.asking.answered(it)
+        waiting = peer.answering.answer()
+        if waiting is not None:
+            peer.replies.append(waiting)
         said = peer.answering.asked(it)
         if isinstance(said, Answer):
-            peer.refusals.append(said)
+            peer.replies.append(said)
             return ()
         # A little later than the replicas would answer by themselves, so that their first words are in time.
         peer.answer_due_ms = now_ms + self._settings.fetch_wait_ms + 1
@@ -109,23 +113,22 @@ class Streams:
     def due(self, now_ms: int) -> list[tuple[BrokerId, Question | Answer]]:
         found: list[tuple[BrokerId, Question | Answer]] = []
         for broker, peer in self.peers.items():
-            found += [(broker, refusal) for refusal in peer.refusals]
-            peer.refusals = []
+            found += [(broker, reply) for reply in peer.replies]
+            peer.replies = []
             if peer.answering.is_open and (peer.answering.has_news or now_ms >= peer.answer_due_ms):
                 answer = peer.answering.answer()
                 found += [(broker, answer)] if answer is not None else []
-            if peer.asking.is_open and now_ms >= peer.give_up_ms:
+            if peer.asking.open_questions and now_ms >= peer.give_up_ms:
                 peer.asking.lost(self._randomness.below(_SESSION_BOUND))
-            if peer.asking.asks_something:
-                question = peer.asking.question()
-                if question is not None:
-                    peer.give_up_ms = now_ms + self._settings.fetch_wait_ms + self._settings.retry_ms
-                    found.append((broker, question))
+            question = peer.asking.question()
+            if question is not None:
+                peer.give_up_ms = now_ms + self._settings.fetch_wait_ms + self._settings.retry_ms
+                found.append((broker, question))
         return found
 
     @property
     def deadline_ms(self) -> int | None:
         """When something is due although nothing happens."""
-        open_ = [peer.give_up_ms for peer in self.peers.values() if peer.asking.is_open]
+        open_ = [peer.give_up_ms for peer in self.peers.values() if peer.asking.open_questions]
         open_ += [peer.answer_due_ms for peer in self.peers.values() if peer.answering.is_open]
         return min(open_, default=None)

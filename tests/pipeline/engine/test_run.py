@@ -112,6 +112,41 @@ def test_a_step_may_be_a_function_of_the_users(declare, run, new_topic, produce,
     assert values(contents(out)) == [b"ONE!", b"TWO!"]
 
 
+def test_a_query_is_started_again_when_the_machine_was_too_busy_to_start_python(
+    declare, run, new_topic, produce, contents, tmp_path
+):
+    words, out = new_topic(), new_topic()
+    produce(words, b"one", b"two")
+    (tmp_path / "busy.py").write_text(
+        "from pathlib import Path\n\nfrom pyspark.sql.functions import udf\n\n"
+        f"TRIED = Path({str(tmp_path / 'tried')!r})\n\n"
+        "def pass_at_last(text):\n"
+        "    if not TRIED.exists():\n"
+        "        TRIED.touch()\n"
+        "        raise OSError('Python worker failed to connect back')  # as Spark says it\n"
+        "    return text\n\n"
+        "def busy(rows):\n"
+        "    return rows.select(udf(pass_at_last)('value').alias('value'))\n"
+    )
+    body = """
+    [sources.words]
+    topics = "<<words>>"
+    format = "text"
+    dead_letter = "fail"
+    [steps.busy]
+    python = "busy.py:busy"
+    inputs = ["words"]
+    [sinks.out]
+    from = "busy"
+    kind = "topic"
+    format = "raw"
+    topic = "<<out>>"
+    """
+    assert run(declare(body, words=words, out=out)).state == "finished"
+    assert (tmp_path / "tried").exists()
+    assert values(contents(out)) == [b"one", b"two"]
+
+
 def test_a_raw_source_keeps_records_as_they_are(declare, run, new_topic, produce, contents):
     here, there = new_topic(2), new_topic(2)
     produce(here, b"a", None, key=b"k", partition=1, headers=[("h", b"x")])

@@ -186,6 +186,57 @@ def test_an_answer_to_another_question_says_nothing_about_anybody(pair, answer):
     assert asking.question() is None
 
 
+def test_what_comes_up_while_a_question_waits_is_asked_in_a_second_one(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    asking.tell(P, fetch(3, offset=6))
+    second = asking.question()
+    assert second == Question(7, 3, ((P, fetch(3, offset=6)),), name=52)
+    assert asking.answered(answering.answer()) == ((Q, fetched(2)),)
+    assert dict(answering.asked(second)) == {P: fetch(3, offset=6), Q: fetch(1)}
+
+
+def test_no_more_than_two_questions_are_open(pair):
+    asking, _ = pair
+    asking.question()
+    asking.tell(P, fetch(3, offset=6))
+    asking.question()
+    asking.tell(Q, fetch(3, offset=6))
+    assert (asking.open_questions, asking.question()) == (2, None)
+
+
+def test_a_second_question_is_not_asked_without_news(pair):
+    asking, _ = pair
+    asking.question()
+    asking.tell(P, fetch(3, offset=6))
+    asking.tell(P, fetch(4))  # as before
+    assert asking.question() is None
+
+
+def test_an_answer_says_nothing_about_what_was_asked_after_its_question(pair):
+    asking, answering = pair
+    answering.asked(asking.question())
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    answering.close(Q)
+    for partition in (P, Q):
+        asking.tell(partition, fetch(3, offset=6))
+    second = asking.question()
+    assert asking.answered(answering.answer()) == ()
+    assert answering.asked(second) == ((P, fetch(3, offset=6)), (Q, fetch(3, offset=6)))
+    for partition in (P, Q):
+        answering.tell(partition, fetched(3))
+    assert asking.answered(answering.answer()) == ((P, fetched(3)), (Q, fetched(3)))
+
+
+def test_a_session_whose_answers_come_out_of_order_is_begun_anew(pair):
+    asking, _ = pair
+    asking.question()
+    asking.tell(P, fetch(3, offset=6))
+    asking.question()
+    assert asking.answered(Answer(7, 3, name=52)) == ()
+    assert asking.question() == Question(8, 1, ((P, fetch(3, offset=6)), (Q, fetch(2))))
+
+
 def test_without_a_question_there_is_nothing_to_answer(pair):
     _, answering = pair
     assert answering.answer() is None

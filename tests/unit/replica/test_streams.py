@@ -87,7 +87,19 @@ def test_a_question_that_is_not_answered_is_asked_anew_in_another_session(one):
     assert second.said == first.said
 
 
-def test_a_message_waits_for_the_answer_to_the_question_that_is_open(one):
+def test_a_second_question_ends_the_wait_of_the_first(one, two):
+    ask(one, two)
+    [(_, first)] = one.due(10)
+    two.heard(ONE, first, 10)
+    one.send(TWO, P, BEGIN)
+    [(_, second)] = one.due(20)
+    assert two.heard(ONE, second, 20) == ((P, BEGIN), (P, fetch()))
+    [(_, answer)] = two.due(20)
+    assert answer == Answer(first.session, first.number, name=202)
+    assert two.deadline_ms == 221
+
+
+def test_a_message_waits_for_the_answer_to_the_first_question_of_a_session(one):
     one.send(TWO, P, fetch())
     one.due(0)
     one.send(TWO, P, BEGIN)

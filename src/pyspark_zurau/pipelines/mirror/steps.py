@@ -13,23 +13,34 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from pyspark_zurau.engine.client_config import client_options
+from pyspark_zurau.kafka_settings import Peer, parse_peer
+from pyspark_zurau.values import Values
 from zurau.client.admin import Admin, NewTopic
-from zurau.client.cluster import Cluster
 from zurau.client.errors import BrokerRefused, UnknownTopic
 from zurau.wire.kafka.error_codes import ErrorCode
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "timestamp")
 #: How many partitions topics have at the target, as far as this worker knows.
-_known: dict[tuple[str, str], int] = {}
+_known: dict[tuple[Peer, str], int] = {}
 
 
-def copies(records: DataFrame, *, source: str, target: str, prefix: str) -> DataFrame:
+def copies(
+    records: DataFrame, *, source: str, target: str, prefix: str, source_config: str = "", target_config: str = ""
+) -> DataFrame:
     chosen = records.select(*COLUMNS)
-    make_room = partial(_pass_through, source, target, prefix)
+    make_room = partial(_pass_through, _peer(source, source_config), _peer(target, target_config), prefix)
     return chosen.mapInArrow(make_room, chosen.schema).withColumn("topic", F.concat(F.lit(prefix), "topic"))
 
 
-def _pass_through(source: str, target: str, prefix: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _peer(bootstrap: str, config: str) -> Peer:
+    values = Values({"kafka.bootstrap.servers": bootstrap, **client_options(config)})
+    return parse_peer(values, client_id="zurau-mirror")
+
+
+def _pass_through(
+    source: Peer, target: Peer, prefix: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         groups = pa.Table.from_batches([batch]).group_by("topic").aggregate([("partition", "max")])
         for group in groups.to_pylist():
@@ -37,13 +48,13 @@ def _pass_through(source: str, target: str, prefix: str, batches: Iterator[pa.Re
         yield batch
 
 
-def ensure(source: str, topic: str, target: str, copy: str, partition: int) -> None:
+def ensure(source: Peer, topic: str, target: Peer, copy: str, partition: int) -> None:
     """The copy has this partition; it has at least as many as the topic."""
     if _known.get((target, copy), 0) > partition:
         return
-    with Cluster(source, client_id="zurau-mirror") as cluster:
+    with source.open() as cluster:
         wanted = len(Admin(cluster).describe_topic(topic).partitions)
-    with Cluster(target, client_id="zurau-mirror") as cluster:
+    with target.open() as cluster:
         _known[target, copy] = _make_room(Admin(cluster), copy, wanted)
 
 

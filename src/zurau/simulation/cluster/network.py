@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Protocol
 
 from zurau.simulation.cluster.swarm import Swarm
 
-Schedule = Callable[[float, Callable[[], None]], None]
 Pair = tuple[int, int]
 
 
+class Agenda(Protocol):
+    now_ms: float
+
+    def at(self, at_ms: float, act: Callable[[], None]) -> None: ...
+
+
 class Network:
-    def __init__(self, swarm: Swarm, chance: Random, schedule: Schedule) -> None:
+    def __init__(self, swarm: Swarm, chance: Random, agenda: Agenda) -> None:
         self.swarm = swarm
         self._chance = chance
-        self._schedule = schedule
+        self._agenda = agenda
         #: Directed pairs that hear nothing, and by how many faults.
         self._cuts: dict[Pair, int] = {}
         #: How often the connection of a pair was reset.
         self._resets: dict[Pair, int] = {}
+        #: When the last message of a pair arrives: where order is kept, none overtakes it.
+        self._latest_ms: dict[Pair, float] = {}
         self._day = 0
 
     def send(self, source: int, target: int, deliver: Callable[[], None]) -> None:
@@ -34,7 +42,10 @@ class Network:
             delay_ms = 0.2 + chance.random() * swarm.delay_ms
             if swarm.straggling and chance.random() < swarm.straggling:
                 delay_ms *= 10
-            self._schedule(delay_ms, lambda: self._arrive(pair, connection, deliver))
+            at_ms = self._agenda.now_ms + delay_ms
+            if swarm.keeps_order:
+                at_ms = self._latest_ms[pair] = max(at_ms, self._latest_ms.get(pair, 0.0))
+            self._agenda.at(at_ms, lambda: self._arrive(pair, connection, deliver))
 
     def cut(self, pair: Pair) -> None:
         self._cuts[pair] = self._cuts.get(pair, 0) + 1
@@ -49,11 +60,13 @@ class Network:
         """A good day begins: nothing is cut, and what was under way is lost."""
         self.swarm = swarm
         self._cuts = {}
+        self._latest_ms = {}
         self._day += 1
 
     def reset(self, pair: Pair) -> None:
         """Whatever is under way in this direction is lost."""
         self._resets[pair] = self._resets.get(pair, 0) + 1
+        self._latest_ms.pop(pair, None)
 
     def _arrive(self, pair: Pair, connection: tuple[int | None, int], deliver: Callable[[], None]) -> None:
         if not self._cuts.get(pair) and (self._resets.get(pair), self._day) == connection:

@@ -13,6 +13,7 @@ from zurau.replica.session import Answer, Question
 from zurau.simulation.cluster.checkers import Violation
 
 if TYPE_CHECKING:
+    from zurau.simulation.cluster.host import AnyReplica
     from zurau.simulation.cluster.machine import Machine
     from zurau.simulation.cluster.world import World
 
@@ -63,27 +64,34 @@ class SilenceMeansUnchanged(StreamChecker):
                     self.require(same, lambda fetch=fetch: f"{machine.broker} is silent and does not lead {fetch}")  # type: ignore[misc]
 
     @staticmethod
-    def _asks(replica: object, fetch: Fetch) -> bool:
-        return (
-            replica.role in (Role.FOLLOWER, Role.PROSPECTIVE)  # type: ignore[attr-defined]
-            and (replica.epoch, replica.stored, replica.high_watermark)  # type: ignore[attr-defined]
-            == (fetch.epoch, fetch.position, fetch.high_watermark)
-        )
+    def _asks(replica: AnyReplica, fetch: Fetch) -> bool:
+        if replica.role is Role.PROSPECTIVE:
+            # Whoever asks for votes does not ask for records anew, and may have flushed something since: it has more.
+            return replica.epoch == fetch.epoch and replica.stored >= fetch.position
+        return replica.role is Role.FOLLOWER and (replica.epoch, replica.stored, replica.high_watermark) == (
+            fetch.epoch, fetch.position, fetch.high_watermark,
+        )  # fmt: skip
 
 
 class SessionsAgree(StreamChecker):
-    """What both sides of a session take silence for is the same, whenever one has heard the other."""
+    """What both sides of a session take silence for is the same, whenever one has heard the other.
+
+    Who asks a second question does not know yet what the answer to the first uses up: it may believe more than is so.
+    """
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         #: What the last message of one broker to another took silence for.
         self._last: dict[tuple[type, BrokerId, BrokerId], tuple[int, int, Standing]] = {}
+        self._is_second: dict[tuple[BrokerId, BrokerId], bool] = {}
 
     def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
         if isinstance(it, Question) or not it.is_unknown:
             peer = machine.streams.peers[to]
             standing = peer.asking.standing if isinstance(it, Question) else peer.answering.standing
             self._last[type(it), machine.broker, to] = (it.session, it.number, standing)
+            if isinstance(it, Question):
+                self._is_second[machine.broker, to] = peer.asking.open_questions > 1
 
     def hear(self, machine: Machine, sender: BrokerId, it: Question | Answer) -> None:
         peer = machine.streams.peers[sender]
@@ -91,11 +99,13 @@ class SessionsAgree(StreamChecker):
         if (session, number) != (it.session, it.number):
             return  # an old one: nothing that it says is taken for anything else than what it says in words
         if isinstance(it, Question):
-            if not any(refusal.number == it.number for refusal in peer.refusals):
+            if not any(reply.number == it.number for reply in peer.replies):
                 heard = peer.answering.asked_for
                 meant = {each: fetch for each, fetch in said.items() if each not in peer.answering.closing}
+                if self._is_second[sender, machine.broker]:
+                    meant = {each: fetch for each, fetch in meant.items() if each in heard}
                 self.require(heard == meant, lambda: f"{sender} asks {meant}, and {machine.broker} hears {heard}")
-        elif not peer.asking.is_open:
+        elif not peer.asking.open_questions:
             missing = peer.asking.answered_for.keys() - said.keys()
             self.require(not missing, lambda: f"{machine.broker} believes that {sender} answers {missing}")
 

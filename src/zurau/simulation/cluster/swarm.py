@@ -31,6 +31,8 @@ class Swarm:
     delay_ms: int
     #: How often a message takes ten times as long, and arrives behind later ones.
     straggling: float
+    #: Whether messages of one broker to another arrive in order, as on one connection.
+    keeps_order: bool
     flush_ms: int
     settings: ReplicaSettings
     #: How long it may take to send a snapshot.
@@ -74,6 +76,7 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         duplication=chance.choice([0, 0, 0.05, 0.3]),
         delay_ms=chance.choice([1, 5, 20, 60]),
         straggling=chance.choice([0, 0, 0.02, 0.15]),
+        keeps_order=chance.random() < 0.5,
         flush_ms=chance.choice([1, 3, 10, 40, 120]),
         settings=settings,
         snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 100, 3000]),
@@ -110,6 +113,7 @@ def calm(swarm: Swarm) -> Swarm:
         loss=0.0,
         duplication=0.0,
         straggling=0.0,
+        keeps_order=True,
         delay_ms=min(swarm.delay_ms, 5),
         flush_ms=2,
         snapshot_ms=10,

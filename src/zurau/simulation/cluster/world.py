@@ -51,7 +51,7 @@ class World:
         self._agenda_count = 0
         self._to_pump: list[Machine] = []
         self.chance = Random(f"network {swarm.mode} {swarm.seed}")
-        self.network = Network(swarm, self.chance, lambda delay_ms, act: self.at(self.now_ms + delay_ms, act))
+        self.network = Network(swarm, self.chance, self)
         self.broker_ids = tuple(BrokerId(number) for number in range(1, swarm.brokers + 1))
         self.machines = [Machine(self, broker) for broker in self.broker_ids]
         self.controller = Controller(self)
