@@ -10,9 +10,11 @@ from planted import in_sync, quorum
 from zurau.replica.events import RecordsOffered
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
+from zurau.replica.in_sync import InSyncFollower
 from zurau.replica.messages import Fetched, FetchRefused, Message
 from zurau.replica.partition_state import PartitionState
 from zurau.replica.position import Position
+from zurau.replica.progress import Progress
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Answering, Asking, Question
 from zurau.replica.streams import Streams
@@ -45,25 +47,25 @@ def answer_and_leave_standing(self: Answering) -> Answer | None:
     return answer
 
 
-def closed_is_not_heard(self: Asking, answer: Answer) -> Any:
-    return _answered(self, dataclasses.replace(answer, closed=()))
+def closed_is_not_heard(self: Asking, answer: Answer, now_ms: int) -> Any:
+    return _answered(self, dataclasses.replace(answer, closed=()), now_ms)
 
 
 def nothing_is_closed(self: Answering, partition: PartitionId) -> None:
     """A replica that fails on a broker that goes on."""
 
 
-def any_question_will_do(self: Answering, question: Question) -> Any:
+def any_question_will_do(self: Answering, question: Question, now_ms: int) -> Any:
     """A second copy of a question is taken for the next."""
     if self._session == question.session and not self.is_open:
         self._number = question.number - 1
-    return _asked(self, question)
+    return _asked(self, question, now_ms)
 
 
-def any_answer_will_do(self: Asking, answer: Answer) -> Any:
+def any_answer_will_do(self: Asking, answer: Answer, now_ms: int) -> Any:
     if not answer.is_unknown:
         answer = dataclasses.replace(answer, session=self._session, number=self._answered + 1)
-    return _answered(self, answer)
+    return _answered(self, answer, now_ms)
 
 
 def answers_are_about_what_is_asked_now(self: Asking, partition: PartitionId) -> bool:
@@ -76,6 +78,30 @@ def answers_that_took_too_long(self: Answering, partition: PartitionId, message:
     if isinstance(message, Fetched | FetchRefused) and asked is not None:
         message = dataclasses.replace(message, fetch_id=asked.fetch_id)
     _tell(self, partition, message)
+
+
+# When silence ends
+
+
+def nobody_hears_that_silence_ends(self: Asking | Answering, partition: PartitionId) -> None:
+    self.silent.pop(partition, None)
+
+
+def nobody_is_missed(self: Answering) -> bool:
+    """Whoever asked once and then never again is believed to be there."""
+    return False
+
+
+def standing_is_forever(self: Progress, at_ms: int) -> None:
+    """A leader goes on believing in whoever it heard once."""
+
+
+def the_end_is_when_it_is_heard_of(self: Progress, at_ms: int) -> None:
+    _stood_until(self, 1 << 60)
+
+
+def nothing_to_say(self: InSyncFollower) -> None:
+    """That its broker was counted anew stays a secret."""
 
 
 # How much is said
@@ -159,6 +185,7 @@ def let_the_failed_lead(self: Controller, partition: PartitionId, broker: Any) -
         _leave(self, partition, broker)
 
 
+_stood_until = Progress.stood_until
 _answer = Answering.answer
 _asked = Answering.asked
 _tell = Answering.tell
@@ -192,6 +219,16 @@ STREAM_MUTATIONS = (
         300,
         (Asking, "_has_asked_since", answers_are_about_what_is_asked_now),
     ),
+    quorum(
+        "nobody hears that silence has ended",
+        30,
+        (Asking, "_end_silence", nobody_hears_that_silence_ends),
+        (Answering, "_end_silence", nobody_hears_that_silence_ends),
+    ),
+    quorum("who stopped asking is not missed", 300, (Answering, "expects_question", property(nobody_is_missed))),
+    quorum("a leader believes for ever in whoever was silent", 100, (Progress, "stood_until", standing_is_forever)),
+    quorum("silence counts until its end is heard of", 300, (Progress, "stood_until", the_end_is_when_it_is_heard_of)),
+    in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say)),
     quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
     quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=140),

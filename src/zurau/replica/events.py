@@ -6,13 +6,36 @@ from dataclasses import dataclass
 
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
-from zurau.replica.messages import Message, SnapshotPoint
+from zurau.replica.messages import Fetch, Fetched, Message, SnapshotPoint
 from zurau.replica.partition_state import PartitionState
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
     message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class FetchStands:
+    """A follower asks this all the time from now on, although nobody says so, until `StoodUntil`. Replicas that have
+    nothing to tell each other are at rest: the stream between their brokers is the sign of life of all of them."""
+
+    fetch: Fetch
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStands:
+    """The leader answers all the time from now on that there is nothing new, until `StoodUntil`."""
+
+    answer: Fetched
+
+
+@dataclass(frozen=True, slots=True)
+class StoodUntil:
+    """What that replica said stands no more. It was last heard of at that time."""
+
+    replica: ReplicaId
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +109,9 @@ class BrokerRegistered:
 
 Event = (
     Received
+    | FetchStands
+    | AnswerStands
+    | StoodUntil
     | TimePassed
     | Flushed
     | RecordsOffered

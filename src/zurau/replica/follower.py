@@ -7,8 +7,10 @@ leader it asks anybody, to hear who leads. A learner is a follower that does not
 from __future__ import annotations
 
 from zurau.replica.effects import FetchSnapshot, RestartLog
+from zurau.replica.identity import ReplicaId
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetched, FetchRefused, Message, SnapshotPoint
 from zurau.replica.roles import Cause, Role
+from zurau.replica.settings import NEVER_MS
 from zurau.replica.state import ReplicaState
 
 
@@ -21,6 +23,8 @@ class Follower:
         self._patience_ends_ms = state.upto_twice(state.settings.fetch_timeout_ms)
         self._fetch_id: int | None = None
         self._ask_again_ms = 0
+        #: The leader has answered, and its silence goes on saying so: there is nothing to wait for.
+        self._stands = False
         #: Only a leader that has answered is a reason to refuse somebody else a pre-vote. Refusing for one that was
         #: merely heard of could keep a partition without a leader: two that know of each other, neither alive.
         self.has_fetched = False
@@ -33,10 +37,12 @@ class Follower:
 
     @property
     def deadline_ms(self) -> int:
-        return min(self._patience_ends_ms, self._ask_again_ms)
+        return NEVER_MS if self._stands else min(self._patience_ends_ms, self._ask_again_ms)
 
     def time_passed(self) -> Cause | None:
         state = self._state
+        if self._stands:
+            return None
         if state.now_ms >= self._patience_ends_ms:
             if state.is_voter:
                 return Cause.LEADER_SILENT
@@ -55,12 +61,27 @@ class Follower:
         """Give the one it voted for the time to win."""
         self._hear_again()
 
+    @property
+    def rests_on(self) -> tuple[ReplicaId, ...]:
+        return (self._state.leader,) if self._stands and self._state.leader is not None else ()
+
+    def stand(self, answer: Fetched) -> None:
+        state = self._state
+        self._stands = self._fetch_id is not None and (answer.sender, answer.epoch) == (state.leader, state.epoch)
+
+    def stood_until(self, replica: ReplicaId, at_ms: int) -> None:
+        if self._stands and replica == self._state.leader:
+            self._stands = False
+            self._ask_again_ms = self._state.now_ms + self._state.settings.retry_ms
+            self._hear_again(at_ms)
+
     def receive(self, message: Message) -> Cause | None:
         match message:
             case Fetched() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
                 self._fetched(message)
             case FetchRefused() if message.fetch_id == self._fetch_id:
                 self._state.leader = None
+                self._stands = False
             case BeginEpoch() if self._fetch_id is None:
                 self._ask()
             case EndEpoch() if message.sender == self._state.leader:
@@ -116,13 +137,15 @@ class Follower:
 
     # Patience
 
-    def _hear_again(self) -> None:
-        self._patience_ends_ms = self._state.upto_twice(self._state.settings.fetch_timeout_ms)
+    def _hear_again(self, at_ms: int | None = None) -> None:
+        ends_ms = self._state.upto_twice(self._state.settings.fetch_timeout_ms)
+        self._patience_ends_ms = ends_ms if at_ms is None else ends_ms - self._state.now_ms + at_ms
 
     def _leader_resigned(self, message: EndEpoch) -> Cause | None:
         state = self._state
         state.leader = None
         self.has_fetched = False
+        self._stands = False
         if not state.is_voter or state.id not in message.successors:
             return None
         rank = message.successors.index(state.id)

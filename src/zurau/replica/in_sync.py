@@ -22,6 +22,7 @@ from zurau.replica.partition_state import InSyncProposal, PartitionState
 from zurau.replica.progress import Progress
 from zurau.replica.roles import Cause, Role
 from zurau.replica.serving import Serving
+from zurau.replica.settings import NEVER_MS
 from zurau.replica.state import ReplicaState
 
 
@@ -43,12 +44,17 @@ class InSyncFollower(Follower):
 
     @property
     def deadline_ms(self) -> int:
-        return self._ask_again_ms
+        return NEVER_MS if self._stands else self._ask_again_ms
 
     def time_passed(self) -> Cause | None:
-        if self._state.now_ms >= self._ask_again_ms:
+        if self._state.now_ms >= self.deadline_ms:
             self._ask()
         return None
+
+    def registered(self) -> None:
+        """Its question says which start of the broker it is from, so one that stands is not true any more."""
+        if self._stands:
+            self._ask()
 
     def _ask(self) -> None:
         if self._state.leader is None:
@@ -84,7 +90,15 @@ class InSyncLeader(Serving):
 
     @property
     def deadline_ms(self) -> int:
-        return min([self._ask_again_ms, *self.parked_until_ms()])
+        look_ms = NEVER_MS if self._is_at_rest() else self._ask_again_ms
+        return min([look_ms, *self.parked_until_ms()])
+
+    def _is_at_rest(self) -> bool:
+        """Nobody could be proposed to join or to leave, until something is heard."""
+        in_sync = self._assignment.state.in_sync
+        return self._proposal is None and all(
+            progress.stands and replica in in_sync for replica, progress in self._followers.items()
+        )
 
     def time_passed(self) -> Cause | None:
         state = self._state

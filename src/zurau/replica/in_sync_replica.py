@@ -10,8 +10,10 @@ from zurau.ids import Offset
 from zurau.ports import Randomness
 from zurau.replica.effects import Announce, Effect, Refuse
 from zurau.replica.events import (
+    AnswerStands,
     BrokerRegistered,
     Event,
+    FetchStands,
     Flushed,
     LogStartMoved,
     PartitionChanged,
@@ -19,6 +21,7 @@ from zurau.replica.events import (
     RecordsOffered,
     ShutdownAsked,
     SnapshotStored,
+    StoodUntil,
     TimePassed,
 )
 from zurau.replica.facts import ReplicaFacts
@@ -26,10 +29,11 @@ from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync import Assignment, InSyncFollower, InSyncLeader
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership
-from zurau.replica.messages import Fetch
+from zurau.replica.messages import Fetch, Message
 from zurau.replica.partition_state import PartitionState
 from zurau.replica.roles import Cause, Role
 from zurau.replica.settings import ReplicaSettings
+from zurau.replica.silence import note_silence
 from zurau.replica.state import ReplicaState
 
 _UNASSIGNED = PartitionState(leader=None, leader_epoch=-1, in_sync=(), partition_epoch=-1)
@@ -88,6 +92,11 @@ class InSyncReplica(ReplicaFacts):
         return isinstance(self._role, InSyncLeader) and self._role.is_established
 
     @property
+    def rests_on(self) -> tuple[ReplicaId, ...]:
+        """Whose silence it takes for a sign of life."""
+        return self._role.rests_on
+
+    @property
     def deadline_ms(self) -> int:
         return self._role.deadline_ms
 
@@ -106,10 +115,12 @@ class InSyncReplica(ReplicaFacts):
         state, role = self._state, self._role
         match event:
             case Received(message):
-                if isinstance(message, Fetch) and not isinstance(role, InSyncLeader):
-                    state.refuse_fetch(message.sender.broker, message.fetch_id)
-                elif isinstance(message, Fetch) or message.epoch == state.epoch:
-                    return role.receive(message)
+                return self._receive(message)
+            case FetchStands(fetch):
+                note_silence(role, event)
+                return self._receive(fetch)
+            case AnswerStands() | StoodUntil():
+                note_silence(role, event)
             case Flushed(number):
                 state.log.flush_done(number)
                 state.flush()
@@ -118,6 +129,8 @@ class InSyncReplica(ReplicaFacts):
                 self._partition_changed(partition)
             case BrokerRegistered(broker_epoch):
                 self._assignment.broker_epoch = state.broker_epoch = broker_epoch
+                if isinstance(role, InSyncFollower):
+                    role.registered()
             case LogStartMoved(offset):
                 assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
                 state.log.cut_start(offset)
@@ -129,6 +142,14 @@ class InSyncReplica(ReplicaFacts):
                 pass
             case _:
                 state.effects.append(Refuse("this replica does not lead"))
+        return None
+
+    def _receive(self, message: Message) -> Cause | None:
+        state, role = self._state, self._role
+        if isinstance(message, Fetch) and not isinstance(role, InSyncLeader):
+            state.refuse_fetch(message.sender.broker, message.fetch_id)
+        elif isinstance(message, Fetch) or message.epoch == state.epoch:
+            return role.receive(message)
         return None
 
     def _partition_changed(self, partition: PartitionState) -> None:

@@ -15,6 +15,7 @@ from zurau.replica.progress import Progress
 from zurau.replica.quorum import committed_offset, majority
 from zurau.replica.roles import Cause, Role
 from zurau.replica.serving import Serving
+from zurau.replica.settings import NEVER_MS
 from zurau.replica.state import ReplicaState
 
 
@@ -40,7 +41,9 @@ class Leader(Serving):
 
     @property
     def deadline_ms(self) -> int:
-        return min([self._begin_again_ms, self._quorum_lost_ms(), *self.parked_until_ms()])
+        is_at_rest = all(progress.stands for progress in self._followers.values())
+        look_ms = NEVER_MS if is_at_rest else self._begin_again_ms
+        return min([look_ms, self._quorum_lost_ms(), *self.parked_until_ms()])
 
     def time_passed(self) -> Cause | None:
         state = self._state
@@ -59,8 +62,8 @@ class Leader(Serving):
         state = self._state
         moved = [self._followers[voter].moved_ms for voter in state.other_voters]
         if state.is_voter:
-            moved.append(state.now_ms if state.log.is_flushed else self._own_moved_ms)
-        return sorted(moved, reverse=True)[majority(len(moved)) - 1] + state.settings.check_quorum_ms
+            moved.append(NEVER_MS if state.log.is_flushed else self._own_moved_ms)
+        return min(NEVER_MS, sorted(moved, reverse=True)[majority(len(moved)) - 1] + state.settings.check_quorum_ms)
 
     def _announce(self) -> None:
         """Tell the voters that have not come yet: one that does not ask cannot be answered."""

@@ -5,20 +5,22 @@ from __future__ import annotations
 from zurau.ids import Epoch, Offset
 from zurau.replica.messages import Fetch
 from zurau.replica.position import NO_EPOCH, Position
+from zurau.replica.settings import NEVER_MS
 
 NOWHERE = Position(NO_EPOCH, -1)
 
 
 class Progress:
     __slots__ = (
+        "_asked_ms",
+        "_caught_up_ms",
+        "_moved_ms",
         "_seen_end",
-        "asked_ms",
         "broker_epoch",
-        "caught_up_ms",
         "has_fetched",
-        "moved_ms",
         "parked",
         "position",
+        "stands",
     )
 
     def __init__(self, now_ms: int) -> None:
@@ -27,30 +29,56 @@ class Progress:
         #: Which start of its broker said so.
         self.broker_epoch = -1
         self.has_fetched = False
-        #: When it was last seen to get ahead, or to have nothing left to fetch. A follower that asks for the same again
-        #: and again is connected, and of no use.
-        self.moved_ms = now_ms
-        #: The last moment at which it is known to have had everything that the leader had.
-        self.caught_up_ms = now_ms
         #: A question that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
+        #: It asks the same all the time, and has everything: all three moments below are now.
+        self.stands = False
+        self._moved_ms = now_ms
+        self._caught_up_ms = now_ms
+        self._asked_ms = now_ms
         self._seen_end: Position | None = None
-        #: When it last asked something.
-        self.asked_ms = now_ms
+
+    @property
+    def moved_ms(self) -> int:
+        """When it was last seen to get ahead, or to have nothing left to fetch. A follower that asks for the same again
+        and again is connected, and of no use."""
+        return NEVER_MS if self.stands else self._moved_ms
+
+    @property
+    def caught_up_ms(self) -> int:
+        """The last moment at which it is known to have had everything that the leader had."""
+        return NEVER_MS if self.stands else self._caught_up_ms
+
+    @property
+    def asked_ms(self) -> int:
+        """When it last asked something."""
+        return NEVER_MS if self.stands else self._asked_ms
 
     def asked(self, fetch: Fetch, leader_end: Position, now_ms: int) -> None:
         self.has_fetched = True
         self.broker_epoch = fetch.broker_epoch
         if fetch.position != self.position or fetch.position == leader_end:
-            self.moved_ms = now_ms
+            self._moved_ms = now_ms
         if fetch.position == leader_end:
-            self.caught_up_ms = now_ms
+            self._caught_up_ms = now_ms
         elif self._seen_end is not None and fetch.position >= self._seen_end:
             # It has what there was when it asked before; under load it may never have all that there is.
-            self.caught_up_ms = self.asked_ms
+            self._caught_up_ms = self._asked_ms
         self.position = fetch.position
         self._seen_end = leader_end
-        self.asked_ms = now_ms
+        self._asked_ms = now_ms
+
+    def stand(self, fetch: Fetch) -> None:
+        self.stands = True
+        self.parked = (fetch, NEVER_MS)
+
+    def stood_until(self, at_ms: int) -> None:
+        if self.stands:
+            self.stands = False
+            self.parked = None
+            self._moved_ms = max(self._moved_ms, at_ms)
+            self._caught_up_ms = max(self._caught_up_ms, at_ms)
+            self._asked_ms = max(self._asked_ms, at_ms)
 
     def park(self, fetch: Fetch, until_ms: int) -> None:
         """Let a question wait. One that comes once more does not wait anew: when other partitions have much to say, it

@@ -15,13 +15,16 @@ from zurau.ports import Randomness
 from zurau.replica.candidate import Candidate, Prospective
 from zurau.replica.effects import Announce, Effect, Refuse
 from zurau.replica.events import (
+    AnswerStands,
     Event,
+    FetchStands,
     Flushed,
     LogStartMoved,
     Received,
     RecordsOffered,
     ShutdownAsked,
     SnapshotStored,
+    StoodUntil,
     TimePassed,
     TransferAsked,
     VoterChangeAsked,
@@ -35,6 +38,7 @@ from zurau.replica.membership import Membership, Voters
 from zurau.replica.messages import Fetch, Message, Vote, VoteAnswer, leader_named_by
 from zurau.replica.roles import TRANSITIONS, Cause, Role
 from zurau.replica.settings import ReplicaSettings
+from zurau.replica.silence import note_silence
 from zurau.replica.state import ReplicaState
 from zurau.replica.voting import answer_vote, vote_in_new_epoch
 
@@ -103,6 +107,11 @@ class Replica(ReplicaFacts):
         return isinstance(self._role, Leader) and self._role.is_established
 
     @property
+    def rests_on(self) -> tuple[ReplicaId, ...]:
+        """Whose silence it takes for a sign of life."""
+        return self._role.rests_on if isinstance(self._role, Follower | Leader) else ()
+
+    @property
     def deadline_ms(self) -> int:
         return self._role.deadline_ms if self._role is not None else 0
 
@@ -130,6 +139,11 @@ class Replica(ReplicaFacts):
         match event:
             case Received(message):
                 return self._receive(message)
+            case FetchStands(fetch):
+                note_silence(role, event)
+                return self._receive(fetch)
+            case AnswerStands() | StoodUntil():
+                note_silence(role, event)
             case Flushed(number):
                 state.log.flush_done(number)
                 state.flush()

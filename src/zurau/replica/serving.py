@@ -46,6 +46,19 @@ class Serving:
         progress.park(fetch, state.now_ms + state.settings.fetch_wait_ms)
         return progress
 
+    @property
+    def rests_on(self) -> tuple[ReplicaId, ...]:
+        return tuple(replica for replica, progress in self._followers.items() if progress.stands)
+
+    def stand(self, fetch: Fetch) -> None:
+        """It is asked until further notice, so it waits until then."""
+        if fetch.epoch == self._state.epoch:
+            self._followers.setdefault(fetch.sender, Progress(self._state.now_ms)).stand(fetch)
+
+    def stood_until(self, replica: ReplicaId, at_ms: int) -> None:
+        if replica in self._followers:
+            self._followers[replica].stood_until(at_ms)
+
     def tell_news(self) -> None:
         """Answer the parked questions of followers for whom there is something new."""
         state = self._state

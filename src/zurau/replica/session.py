@@ -20,6 +20,9 @@ Silence is only understood while both sides mean the same by "last time":
 - Whoever stops meaning what it said is put out of the session: a follower that turns elsewhere, a leader whose reign
   ends, a replica that fails. A broker that is alive must not make a dead partition look alive.
 
+Silence is not passed on to the replicas, or an idle partition would cost something on every round: they are told when
+it begins to speak for them, and when it has ended and how long it was true (`notices`, see `silence.py`).
+
 Votes and the beginnings and ends of epochs travel along and are never left out. Two cores: `Asking` on the follower's
 broker, `Answering` on the leader's; `streams.py` holds those of one broker.
 """
@@ -29,10 +32,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from zurau.replica.identity import PartitionId
+from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
+from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
 
 Said = tuple[PartitionId, Message]
+Notice = tuple[PartitionId, AnswerStands | FetchStands | StoodUntil]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,10 @@ class Asking:
     def __init__(self, session: int) -> None:
         #: What each partition asks now.
         self._asks: dict[PartitionId, Fetch] = {}
+        #: Those that were told that silence is their answer, with the leaders whose silence it is.
+        self.silent: dict[PartitionId, ReplicaId] = {}
+        #: What the replicas here are to be told, before anything else.
+        self.notices: list[Notice] = []
         self._begin(session)
 
     def _begin(self, session: int) -> None:
@@ -74,6 +83,7 @@ class Asking:
         self._heard: dict[PartitionId, Fetch] = {}
         self._heard_in: dict[PartitionId, int] = {}
         self._answers: dict[PartitionId, Fetched] = {}
+        self._answered_ms = 0
         #: What the next question has to say, each once and in order.
         self._unsaid: dict[PartitionId, None] = dict.fromkeys(self._asks)
         self._others: list[Said] = []
@@ -85,10 +95,14 @@ class Asking:
             self._others.append((partition, message))
             return
         self._asks[partition] = message
-        if self._stands(partition):
-            self._unsaid.pop(partition, None)
-        else:
+        if not self._stands(partition):
             self._unsaid[partition] = None
+            self._end_silence(partition)
+            return
+        self._unsaid.pop(partition, None)
+        if partition in self._answers:
+            self.silent[partition] = self._answers[partition].sender
+            self.notices.append((partition, AnswerStands(self._answers[partition])))
 
     def withdraw(self, partition: PartitionId) -> None:
         """The replica here has turned elsewhere, or is out of order: it asks no more."""
@@ -133,7 +147,7 @@ class Asking:
         self._unsaid, self._others, self._closed = {}, [], []
         return question
 
-    def answered(self, answer: Answer) -> tuple[Said, ...]:
+    def answered(self, answer: Answer, now_ms: int) -> tuple[Said, ...]:
         """What the replicas here hear. Raises nothing: an answer that fits no question is not one."""
         if answer.session != self._session or not self._answered < answer.number <= self._number:
             return ()
@@ -145,12 +159,13 @@ class Asking:
         for partition in answer.closed:
             if not self._has_asked_since(partition):
                 self._use_up(partition)
-        in_words = [each for said in answer.said for each in self._hear(*said)]
-        named = {partition for partition, message in answer.said if isinstance(message, Fetched | FetchRefused)}
-        return (*in_words, *self._hear_silence(named))
+        self._answered_ms = now_ms
+        return tuple(each for said in answer.said for each in self._hear(*said))
 
     def lost(self, session: int) -> None:
         """The connection is gone, or the other side has forgotten: everything is said anew, in another session."""
+        for partition in list(self.silent):
+            self._end_silence(partition)
         self._begin(session)
 
     def _stands(self, partition: PartitionId) -> bool:
@@ -177,21 +192,27 @@ class Asking:
             self._answers[partition] = message
         yield partition, replace(message, fetch_id=now.fetch_id)
 
-    def _hear_silence(self, named: set[PartitionId]) -> Iterator[Said]:
-        for partition, last in self.answered_for.items():
-            if partition not in named:
-                yield partition, replace(last, fetch_id=self._asks[partition].fetch_id)
+    def _end_silence(self, partition: PartitionId) -> None:
+        leader = self.silent.pop(partition, None)
+        if leader is not None:
+            self.notices.append((partition, StoodUntil(leader, self._answered_ms)))
 
     def _use_up(self, partition: PartitionId) -> None:
         self._heard.pop(partition, None)
+        self._heard_in.pop(partition, None)
         self._asks.pop(partition, None)
         self._answers.pop(partition, None)
         self._unsaid.pop(partition, None)
+        self._end_silence(partition)
 
 
 class Answering:
     def __init__(self, name: int) -> None:
         self._name = name
+        #: Those that were told that silence is a question, with the followers whose silence it is.
+        self.silent: dict[PartitionId, ReplicaId] = {}
+        #: What the replicas here are to be told, before anything else.
+        self.notices: list[Notice] = []
         self._begin(None)
 
     def _begin(self, session: int | None) -> None:
@@ -199,18 +220,20 @@ class Answering:
         self._name += 1
         self._number = 0
         self.is_open = False
+        self._asked_ms = 0
         self._asks: dict[PartitionId, Fetch] = {}
         #: Partitions that asked in words are answered in words; from then on silence will do.
-        self._unanswered: set[PartitionId] = set()
+        self._unanswered: dict[PartitionId, None] = {}
         self._words: dict[PartitionId, Message] = {}
         self._others: list[Said] = []
         #: In order, and each once.
         self._closed: dict[PartitionId, None] = {}
 
-    def asked(self, question: Question) -> tuple[Said, ...] | Answer:
-        """What the replicas here hear: what is new, and once more what is not. Or a refusal to send back."""
+    def asked(self, question: Question, now_ms: int) -> tuple[Said, ...] | Answer:
+        """What the replicas here hear: what is new, and once more what is not answered yet. Or a refusal to send
+        back."""
         if question.number == 1 and question.session != self._session:
-            self._begin(question.session)
+            self.lost(question.session)
         name = self._name if question.number > 1 else None
         asked = (question.session, question.number, question.name)
         if asked != (self._session, self._number + 1, name) or self.is_open:
@@ -225,8 +248,9 @@ class Answering:
                 self._drop(partition)  # whatever there was to say was about an older question
                 self._closed.pop(partition, None)
                 self._asks[partition] = said
-                self._unanswered.add(partition)
-        return (*others, *self._asks.items())
+                self._unanswered[partition] = None
+        self._asked_ms = now_ms
+        return (*others, *((each, self._asks[each]) for each in self._unanswered))
 
     def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here answers, or wants something else said."""
@@ -244,9 +268,16 @@ class Answering:
         if self._drop(partition):
             self._closed[partition] = None
 
-    def lost(self) -> None:
-        """The connection is gone, and whatever was understood with it."""
-        self._begin(None)
+    def lost(self, session: int | None = None) -> None:
+        """The connection is gone, and whatever was understood with it. Perhaps there is another session already."""
+        for partition in list(self.silent):
+            self._end_silence(partition)
+        self._begin(session)
+
+    @property
+    def expects_question(self) -> bool:
+        """Whoever asked something and was answered asks again at once."""
+        return bool(self._asks) and not self.is_open
 
     @property
     def has_news(self) -> bool:
@@ -265,7 +296,8 @@ class Answering:
     @property
     def standing(self) -> dict[PartitionId, Fetch]:
         """What an answer without words says: these are asked, and have the answer that they had."""
-        return {each: asked for each, asked in self._asks.items() if each not in self._unanswered | self._words.keys()}
+        said = self._unanswered.keys() | self._words.keys()
+        return {each: asked for each, asked in self._asks.items() if each not in said}
 
     def answer(self) -> Answer | None:
         """What to send back, when there is news or the question has waited long enough; None without a question."""
@@ -275,16 +307,27 @@ class Answering:
         said = (*self._words.items(), *self._others)
         answer = Answer(self._session, self._number, said, tuple(self._closed), name=self._name)
         for partition, message in self._words.items():
-            self._unanswered.discard(partition)
-            if has_news(message, self._asks[partition]):
+            self._unanswered.pop(partition, None)
+            asked = self._asks[partition]
+            if has_news(message, asked):
                 del self._asks[partition]
+                self._end_silence(partition)
+            else:
+                self.silent[partition] = asked.sender
+                self.notices.append((partition, FetchStands(asked)))
         self._words, self._others, self._closed = {}, [], {}
         return answer
 
     def _drop(self, partition: PartitionId) -> bool:
         self._words.pop(partition, None)
-        self._unanswered.discard(partition)
+        self._unanswered.pop(partition, None)
+        self._end_silence(partition)
         return self._asks.pop(partition, None) is not None
+
+    def _end_silence(self, partition: PartitionId) -> None:
+        follower = self.silent.pop(partition, None)
+        if follower is not None:
+            self.notices.append((partition, StoodUntil(follower, self._asked_ms)))
 
 
 def has_news(answer: Message, asked: Fetch) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: A deadline that does not come.
+NEVER_MS = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSettings:

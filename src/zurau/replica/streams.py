@@ -16,7 +16,7 @@ from zurau.ports import Randomness
 from zurau.replica.identity import PartitionId
 from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
 from zurau.replica.roles import Role
-from zurau.replica.session import Answer, Answering, Asking, Question, Said
+from zurau.replica.session import Answer, Answering, Asking, Notice, Question, Said
 from zurau.replica.settings import ReplicaSettings
 
 _SESSION_BOUND = 1 << 48
@@ -26,14 +26,16 @@ _ASKS = (Role.FOLLOWER, Role.PROSPECTIVE)
 class Peer:
     """Another broker, and both directions."""
 
-    __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "replies")
+    __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "next_question_due_ms", "replies")
 
     def __init__(self, session: int, name: int) -> None:
         self.asking = Asking(session)
         self.answering = Answering(name)
-        #: When to stop waiting for the answer to our question, and when to answer theirs without news.
+        #: When to stop waiting for the answer to our question.
         self.give_up_ms = 0
+        #: When to answer theirs without news, and when to stop waiting for the next.
         self.answer_due_ms = 0
+        self.next_question_due_ms = 0
         #: Answers that wait for nothing.
         self.replies: list[Answer] = []
 
@@ -85,16 +87,30 @@ class Streams:
             if broker != but:
                 peer.asking.withdraw(partition)
 
+    def put_out(self, partition: PartitionId, broker: BrokerId) -> None:
+        """What a replica there asked cannot be answered: it has to ask anew."""
+        self._peer(broker).answering.close(partition)
+
+    # What replicas here are told, before anything that is said to them
+
+    def notices(self) -> list[Notice]:
+        found: list[Notice] = []
+        for peer in self.peers.values():
+            for side in (peer.asking, peer.answering):
+                found += side.notices
+                side.notices = []
+        return found
+
     # What comes from other brokers
 
     def heard(self, sender: BrokerId, it: Question | Answer, now_ms: int) -> tuple[Said, ...]:
         peer = self._peer(sender)
         if isinstance(it, Answer):
-            return peer.asking.answered(it)
+            return peer.asking.answered(it, now_ms)
         waiting = peer.answering.answer()
         if waiting is not None:
             peer.replies.append(waiting)
-        said = peer.answering.asked(it)
+        said = peer.answering.asked(it, now_ms)
         if isinstance(said, Answer):
             peer.replies.append(said)
             return ()
@@ -118,6 +134,9 @@ class Streams:
             if peer.answering.is_open and (peer.answering.has_news or now_ms >= peer.answer_due_ms):
                 answer = peer.answering.answer()
                 found += [(broker, answer)] if answer is not None else []
+                peer.next_question_due_ms = now_ms + self._settings.fetch_timeout_ms
+            elif peer.answering.expects_question and now_ms >= peer.next_question_due_ms:
+                peer.answering.lost()
             if peer.asking.open_questions and now_ms >= peer.give_up_ms:
                 peer.asking.lost(self._randomness.below(_SESSION_BOUND))
             question = peer.asking.question()
@@ -131,4 +150,5 @@ class Streams:
         """When something is due although nothing happens."""
         open_ = [peer.give_up_ms for peer in self.peers.values() if peer.asking.open_questions]
         open_ += [peer.answer_due_ms for peer in self.peers.values() if peer.answering.is_open]
+        open_ += [peer.next_question_due_ms for peer in self.peers.values() if peer.answering.expects_question]
         return min(open_, default=None)

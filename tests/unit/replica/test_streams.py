@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.ids import BrokerId, TopicId
+from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused
 from zurau.replica.position import Position
@@ -70,7 +71,33 @@ def test_a_question_without_news_is_answered_after_a_while(one, two):
     assert (two.due(210), two.deadline_ms) == ([], 211)
     [(to, answer)] = two.due(211)
     assert (to, answer.said) == (ONE, ())
-    assert one.heard(TWO, answer, 212) == ((P, fetched(2)),)
+    assert one.heard(TWO, answer, 212) == ()
+
+
+def test_replicas_are_told_when_silence_begins_to_speak_for_them(one, two):
+    ask(one, two)
+    assert (one.notices(), two.notices()) == ([(P, AnswerStands(fetched()))], [(P, FetchStands(fetch()))])
+    assert (one.notices(), two.notices()) == ([], [])
+
+
+def test_who_is_not_asked_again_in_time_stops_to_believe_in_the_one_who_asked(one, two):
+    ask(one, two)
+    two.notices()
+    assert two.deadline_ms == SETTINGS.fetch_timeout_ms
+    two.due(SETTINGS.fetch_timeout_ms)
+    assert (two.notices(), two.deadline_ms) == ([(P, StoodUntil(FOLLOWER, 0))], None)
+
+
+def test_what_cannot_be_answered_is_put_out_and_asks_anew(one, two):
+    ask(one, two)
+    [(_, question)] = one.due(10)
+    two.heard(ONE, question, 10)
+    two.put_out(P, ONE)
+    [(_, answer)] = two.due(10)
+    one.heard(TWO, answer, 10)
+    one.send(TWO, P, fetch(3))
+    [(_, again)] = one.due(10)
+    assert (answer.closed, again.said) == ((P,), ((P, fetch(3)),))
 
 
 def test_nothing_to_say_is_not_said(one):
@@ -93,7 +120,7 @@ def test_a_second_question_ends_the_wait_of_the_first(one, two):
     two.heard(ONE, first, 10)
     one.send(TWO, P, BEGIN)
     [(_, second)] = one.due(20)
-    assert two.heard(ONE, second, 20) == ((P, BEGIN), (P, fetch()))
+    assert two.heard(ONE, second, 20) == ((P, BEGIN),)
     [(_, answer)] = two.due(20)
     assert answer == Answer(first.session, first.number, name=202)
     assert two.deadline_ms == 221

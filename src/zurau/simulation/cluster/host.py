@@ -43,6 +43,7 @@ from zurau.replica.reading import Reading, reading
 from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
+from zurau.replica.settings import NEVER_MS
 from zurau.simulation.cluster.memory import Folders, Memory
 from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, header
 from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
@@ -302,7 +303,7 @@ class Host:
 
     def _wake(self) -> None:
         """Come back at the replica's deadline."""
-        if self.replica is None:
+        if self.replica is None or self.replica.deadline_ms == NEVER_MS:
             return
         deadline_ms = max(self.replica.deadline_ms - self.machine.clock_ahead_ms, self._world.now_ms)
         if self._wake_at_ms is None or deadline_ms < self._wake_at_ms:
@@ -338,6 +339,7 @@ class Host:
                 self.memory.committed(high_watermark)
             case Announce(role, epoch):
                 self.machine.streams.turned(self.partition, role, epoch)
+                self._world.pump_soon(self.machine)
                 if role is not Role.LEADER:
                     self._waiting = []  # they hear nothing, and try again
             case _:
@@ -401,6 +403,8 @@ class Host:
         if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
             batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
             self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
+        else:
+            self.machine.streams.put_out(self.partition, effect.to)
 
     def _read_late(self, effect: ReadAndSend) -> None:
         try:

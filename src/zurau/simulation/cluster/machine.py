@@ -121,10 +121,19 @@ class Machine:
         said = self.streams.heard(sender, it, self.now_ms)
         for checker in self._world.stream_checkers:
             checker.hear(self, sender, it)
+        self._pass_on_notices()
         for partition, message in said:
             if self.life == life and self.is_up:
                 self.deliver(partition, message)
         self._world.pump_soon(self)
+
+    def _pass_on_notices(self) -> None:
+        """What stands, and what stands no more: it must be known before something new is heard."""
+        life = self.life
+        for partition, event in self.streams.notices():
+            host = self.hosts.get(partition)
+            if self.life == life and self.is_up and host is not None:
+                host.tell(event)
 
     def _in_life(self, at_ms: float, sender: BrokerId, it: Question | Answer) -> None:
         life, was_calm = self.life, self._world.is_calm
@@ -148,8 +157,10 @@ class Machine:
         if world.now_ms < self.paused_until_ms:
             self._wake(self.paused_until_ms)
             return
+        self._pass_on_notices()
         for to, it in self.streams.due(self.now_ms):
             world.say(self, to, it)
+        self._pass_on_notices()
         deadline_ms = self.streams.deadline_ms
         if deadline_ms is not None:
             self._wake(deadline_ms - self.clock_ahead_ms)

@@ -10,6 +10,7 @@ from zurau.replica.identity import PartitionId
 from zurau.replica.messages import Fetch
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Question
+from zurau.replica.settings import NEVER_MS
 from zurau.simulation.cluster.checkers import Violation
 
 if TYPE_CHECKING:
@@ -110,9 +111,27 @@ class SessionsAgree(StreamChecker):
             self.require(not missing, lambda: f"{machine.broker} believes that {sender} answers {missing}")
 
 
+class WhoRestsWillBeWoken(StreamChecker):
+    """Whoever takes silence for a sign of life has a stream that speaks for it, and that would say when it ends."""
+
+    def see(self, machine: Machine, to: BrokerId, it: Question | Answer) -> None:
+        self._check(machine)
+
+    def hear(self, machine: Machine, sender: BrokerId, it: Question | Answer) -> None:
+        self._check(machine)
+
+    def _check(self, machine: Machine) -> None:
+        for partition, host in machine.hosts.items():
+            for other in host.replica.rests_on if host.replica is not None else ():
+                peer = machine.streams.peers[other.broker]
+                side = peer.answering if host.leads else peer.asking
+                speaks = partition in side.silent or any(partition == about for about, _ in side.notices)
+                self.require(speaks, lambda host=host, other=other: f"{host.name} hears the silence of {other}")  # type: ignore[misc]
+
+
 class IdleBrokersSayLittle(StreamChecker):
     """When nothing happens, two brokers exchange one empty question and answer in a while, however many partitions they
-    share; and nobody stands for election."""
+    share; replicas rest, and nobody stands for election."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -134,13 +153,30 @@ class IdleBrokersSayLittle(StreamChecker):
         world.run_until(world.now_ms + 3 * wait_ms + 2 * settings.retry_ms + 100)
         self._is_counting = True
         epochs = self._epochs()
+        self._check_rest()
         world.run_until(world.now_ms + 5 * wait_ms)
         most = max(self._questions.values(), default=0)
         self.require(most <= 7, lambda: f"{most} questions in five times {wait_ms} ms")
         self.require(self._epochs() == epochs, lambda: "an election although nothing happens")
 
+    def _check_rest(self) -> None:
+        """Followers have no deadline. Leaders may still wait for one that is gone for good, until they forget it."""
+        for group in self.world.current:
+            replicas = [host.replica for host in group.hosts if host.replica is not None]
+            followers = {replica.id for replica in replicas if replica.role is not Role.LEADER}
+            for replica in replicas:
+                is_at_rest = replica.id not in followers or replica.deadline_ms == NEVER_MS
+                rests_on = {replica.leader} if replica.id in followers else followers
+                rests = is_at_rest and rests_on <= set(replica.rests_on)
+                self.require(rests, lambda replica=replica: f"{replica.id} rests on {replica.rests_on}")  # type: ignore[misc]
+
     def _epochs(self) -> list[int]:
         return [host.replica.epoch for group in self.world.current for host in group.hosts if host.replica is not None]
 
 
-STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (SilenceMeansUnchanged, SessionsAgree, IdleBrokersSayLittle)
+STREAM_CHECKERS: tuple[type[StreamChecker], ...] = (
+    SilenceMeansUnchanged,
+    SessionsAgree,
+    WhoRestsWillBeWoken,
+    IdleBrokersSayLittle,
+)

@@ -68,7 +68,7 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         mode=mode,
         brokers=brokers,
         clients=chance.randint(1, 4),
-        think_ms=chance.choice([5, 20, 100]),
+        think_ms=chance.choice([5, 20, 100, 2500]),  # the last so rarely that replicas come to rest between
         trouble_ms=chance.choice([2000, 4000, 8000]),
         fault_interval_ms=chance.choice([100, 250, 600, 1200]),
         fault_kinds=tuple(sorted(chance.sample(kinds, chance.randint(1, min(5, len(kinds)))))),

@@ -20,14 +20,17 @@ from zurau.replica.effects import (
     StartFlush,
 )
 from zurau.replica.events import (
+    AnswerStands,
     BrokerRegistered,
     Event,
+    FetchStands,
     Flushed,
     LogStartMoved,
     PartitionChanged,
     Received,
     RecordsOffered,
     SnapshotStored,
+    StoodUntil,
     TimePassed,
 )
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, Vote, VoteAnswer
@@ -73,6 +76,12 @@ def event_in_words(event: Event) -> str:
     match event:
         case Received(message):
             return f"hears from {message.sender}: {in_words(message)}"
+        case FetchStands(fetch):
+            return f"takes the silence of {fetch.sender} for: {in_words(fetch)}"
+        case AnswerStands(answer):
+            return f"takes the silence of {answer.sender} for: {in_words(answer)}"
+        case StoodUntil(replica, at_ms):
+            return f"has heard nothing from {replica} since {at_ms}, or something else"
         case TimePassed():
             return "wakes"
         case RecordsOffered(data):
