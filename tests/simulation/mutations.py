@@ -296,11 +296,12 @@ MUTATIONS = (
 
 def main(arguments: list[str]) -> None:
     wanted = [each for each in MUTATIONS if not arguments or arguments[0] in (each.name, each.mode)]
-    print(f"{'planted bug':52} {'mode':7} {'within':>6} {'found':>6}  by")
+    print("| planted bug | mode | seeds it took, from 0 | noticed by |\n|---|---|---:|---|")
     for mutation in wanted:
         found = find(mutation)
-        took, by = (str(found[0]), str(found[1].violation)) if found is not None else ("-", "nothing")
-        print(f"{mutation.name:52} {mutation.mode:7} {mutation.seeds:6} {took:>6}  {by[:110]}", flush=True)
+        took, outcome = found if found is not None else ("-", None)
+        by = outcome.violation.invariant if outcome is not None and outcome.violation is not None else "nothing"
+        print(f"| {mutation.name} | {mutation.mode} | {took} | {by} |", flush=True)
 
 
 if __name__ == "__main__":

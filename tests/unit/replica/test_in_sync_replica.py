@@ -62,6 +62,12 @@ def test_a_leader_that_waits_for_flushes_counts_itself_when_it_has_flushed(make_
     assert replica.high_watermark == replica.safe_high_watermark == 1
 
 
+def test_a_leader_that_is_registered_anew_leads_on(make_in_sync, ids):
+    replica = leading(make_in_sync, ids)
+    assert replica.step(BrokerRegistered(5), 0) == ()
+    assert replica.role is Role.LEADER
+
+
 def test_nothing_is_accepted_or_committed_by_fewer_than_the_topic_asks_for(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a", in_sync_min=2)
     assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("too few replicas are in sync"),)
