@@ -15,10 +15,12 @@ from zurau.replica.messages import SnapshotPoint
 from zurau.replica.position import Batch, EpochMark
 from zurau.replica.reading import Readable, Reading
 from zurau.simulation.cluster import host as host_module
+from zurau.simulation.cluster import service as service_module
 from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.service import Service
 from zurau.simulation.cluster.snapshots import Image, Snapshot, has_producer, written_by
 from zurau.simulation.cluster.storage import StoredLog
 
@@ -98,11 +100,12 @@ def _false(*_: Any) -> bool:
 # Consumers
 
 
-def read_to_the_end(self: Host, offset: int, known_epoch: int) -> Any:
-    self.tell(TimePassed())
-    if self.replica is None or not self.leads or not self.disk.start_offset <= offset < self.disk.seen.end_offset:
+def read_to_the_end(self: Service, offset: int, known_epoch: int) -> Any:
+    host = self._host
+    host.tell(TimePassed())
+    if host.replica is None or not host.leads or not host.disk.start_offset <= offset < host.disk.seen.end_offset:
         return None
-    return Reading.RECORDS, self.disk.seen.read(offset, self.disk.seen.end_offset, 4)
+    return Reading.RECORDS, host.disk.seen.read(offset, host.disk.seen.end_offset, 4)
 
 
 def out_of_range_behind_the_high_watermark(replica: Readable, offset: int, known_epoch: int) -> Reading:
@@ -132,13 +135,13 @@ DISK_MUTATIONS = (
     quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
     quorum("producers are remembered across a cut", 300, (Memory, "cut", _nothing)),
     quorum("a retry is written again", 300, (Host, "_is_repeated", _false)),
-    quorum("a consumer reads to the end of the log", 300, (Host, "serve", read_to_the_end)),
+    quorum("a consumer reads to the end of the log", 300, (Service, "read", read_to_the_end)),
     quorum(
         "an offset behind the high watermark is out of range",
         300,
-        (host_module, "reading", out_of_range_behind_the_high_watermark),
+        (service_module, "reading", out_of_range_behind_the_high_watermark),
     ),
-    in_sync("a reign that is over answers consumers", 800, (host_module, "reading", in_any_epoch), near=245),
+    in_sync("a reign that is over answers consumers", 800, (service_module, "reading", in_any_epoch), near=245),
     in_sync("an old copy is not found out", 300, (Controller, "is_old_copy", _false)),
     in_sync("a damaged log stays in sync", 300, (host_module, "keeps_its_name", _true)),
     in_sync("a retry is written again, in sync", 300, (Host, "_is_repeated", _false)),

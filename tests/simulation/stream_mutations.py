@@ -21,8 +21,8 @@ from zurau.replica.streams import Streams
 from zurau.simulation.cluster import controller as controller_module
 from zurau.simulation.cluster import host as host_module
 from zurau.simulation.cluster.controller import Controller
-from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.machine import Machine
+from zurau.simulation.cluster.service import Service
 from zurau.simulation.cluster.storage import ReplicaDisk
 
 # What silence says
@@ -137,12 +137,13 @@ def lose_the_last_one(self: ReplicaDisk, chance: Any, *, loses: bool = True) -> 
         self.seen = self.safe.copy()
 
 
-def acknowledge_what_is_written(self: Host, client: int, value: bytes) -> None:
-    if self.leads and not self.is_paused:
-        end = self.disk.seen.end_offset
-        self.tell(RecordsOffered(value, 1))
-        if self.disk.seen.end_offset > end:
-            self.group.acknowledge(self, client, value, self.disk.seen.end_offset)
+def acknowledge_what_is_written(self: Service, client: int, value: bytes) -> None:
+    host = self._host
+    if host.leads and not host.is_paused:
+        end = host.disk.seen.end_offset
+        host.tell(RecordsOffered(value, 1))
+        if host.disk.seen.end_offset > end:
+            host.group.acknowledge(host, client, value, host.disk.seen.end_offset)
     else:
         _offer(self, client, value)
 
@@ -192,7 +193,7 @@ _tell = Answering.tell
 _answered = Asking.answered
 _streams_heard = Streams.heard
 _crash = ReplicaDisk.crash
-_offer = Host.offer
+_offer = Service.offer
 _ask = Follower._ask
 _take_over = Controller._take_over
 _leave = Controller._leave
@@ -238,7 +239,7 @@ STREAM_MUTATIONS = (
         (ReplicaDisk, "crash", lose_the_last_one),
         (host_module, "keeps_its_name", always),
     ),
-    quorum("a record is acknowledged when it is written", 30, (Host, "offer", acknowledge_what_is_written)),
+    quorum("a record is acknowledged when it is written", 30, (Service, "offer", acknowledge_what_is_written)),
     in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing), near=25),
     in_sync(
         "who lost what was flushed keeps its name, in sync",
@@ -246,7 +247,9 @@ STREAM_MUTATIONS = (
         (ReplicaDisk, "crash", lose_the_last_one),
         (host_module, "keeps_its_name", always),
     ),
-    in_sync("a record is acknowledged when it is written, in sync", 30, (Host, "offer", acknowledge_what_is_written)),
+    in_sync(
+        "a record is acknowledged when it is written, in sync", 30, (Service, "offer", acknowledge_what_is_written)
+    ),
     in_sync("the controller says what is not committed", 60, (Controller, "reply_to", say_what_is_not_committed)),
     in_sync("the first by name leads, however much it leads", 30, (controller_module, "choose_leader", first_by_name)),
     in_sync(

@@ -229,6 +229,10 @@ class Answering:
         #: In order, and each once.
         self._closed: dict[PartitionId, None] = {}
 
+    def make_way(self, question: Question) -> Answer | None:
+        """Before `asked`: a second question does not wait for the first, which is answered now, if it is open."""
+        return self.answer() if question.session == self._session else None
+
     def asked(self, question: Question, now_ms: int) -> tuple[Said, ...] | Answer:
         """What the replicas here hear: what is new, and once more what is not answered yet. Or a refusal to send
         back."""

@@ -107,9 +107,9 @@ class Streams:
         peer = self._peer(sender)
         if isinstance(it, Answer):
             return peer.asking.answered(it, now_ms)
-        waiting = peer.answering.answer()
-        if waiting is not None:
-            peer.replies.append(waiting)
+        first = peer.answering.make_way(it)
+        if first is not None:
+            peer.replies.append(first)
         said = peer.answering.asked(it, now_ms)
         if isinstance(said, Answer):
             peer.replies.append(said)

@@ -126,6 +126,16 @@ def test_a_second_question_ends_the_wait_of_the_first(one, two):
     assert two.deadline_ms == 221
 
 
+def test_a_question_of_another_session_ends_the_one_that_waited_without_an_answer(one, two):
+    ask(one, two)
+    [(_, first)] = one.due(10)
+    two.heard(ONE, first, 10)
+    one.lost(TWO)
+    [(_, anew)] = one.due(20)
+    assert two.heard(ONE, anew, 20) == ((P, fetch(2)),)
+    assert two.due(20) == []
+
+
 def test_a_message_waits_for_the_answer_to_the_first_question_of_a_session(one):
     one.send(TWO, P, fetch())
     one.due(0)

@@ -50,7 +50,7 @@ class Consumer:
         self._group, self.offset, self._epoch = group, 0, -1
 
     def _served(self, host: Host, attempt: int, offset: Offset, epoch: Epoch) -> None:
-        served = host.serve(offset, epoch)
+        served = host.service.read(offset, epoch)
         if served is None or host.replica is None:
             return
         answer, batches = served

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.effects import (
     Announce,
@@ -17,7 +16,6 @@ from zurau.replica.effects import (
     Effect,
     FetchSnapshot,
     ReadAndSend,
-    Refuse,
     Release,
     RestartLog,
     SaveVote,
@@ -29,8 +27,6 @@ from zurau.replica.events import (
     Flushed,
     LogStartMoved,
     Received,
-    RecordsOffered,
-    ShutdownAsked,
     SnapshotStored,
     TimePassed,
 )
@@ -38,21 +34,19 @@ from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.messages import Fetched, Message, SnapshotPoint
 from zurau.replica.partition_state import PartitionState
-from zurau.replica.position import Batch
-from zurau.replica.reading import Reading, reading
 from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
 from zurau.replica.settings import NEVER_MS
 from zurau.simulation.cluster.memory import Folders, Memory
-from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, header
+from zurau.simulation.cluster.service import READ_BATCHES, Service
+from zurau.simulation.cluster.snapshots import EMPTY, Snapshot
 from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.cluster import Cluster
 
-_READ_BATCHES = 4
 #: How often a high watermark is written down.
 _SAVES_HIGH_WATERMARK = 0.3
 #: How long it takes until somebody starts again what has stopped by itself.
@@ -64,16 +58,6 @@ AnyReplica = Replica | InSyncReplica
 
 class PowerCut(Exception):
     """A crash that was waiting for a moment has found it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A client that wants to hear when its record is committed."""
-
-    offset: Offset
-    client: int
-    value: bytes
-    epoch: Epoch
 
 
 class Host:
@@ -95,7 +79,7 @@ class Host:
         #: The machine knows that the topic is gone.
         self.is_removed = False
         self._wake_at_ms: float | None = None
-        self._waiting: list[Waiting] = []
+        self.service = Service(self)
         self._snapshot_sum = 0
         self._snapshot: Snapshot = EMPTY
         self.folders = Folders()
@@ -164,7 +148,7 @@ class Host:
 
     def crash(self, *, loses: bool = True) -> None:
         self.replica = None
-        self._waiting = []
+        self.service.forget()
         self._wake_at_ms = None
         self.disk.crash(self._chance, loses=loses)
 
@@ -177,7 +161,7 @@ class Host:
             self.machine.streams.fail(self.partition)
             self._world.pump_soon(self.machine)
 
-    def _break_down_damaged(self) -> None:
+    def break_down_damaged(self) -> None:
         """Something that was read does not match its checksum. Somebody will look after it."""
         self.group.note(f"!! {self.name} has read a damaged batch")
         self.break_down()
@@ -213,20 +197,20 @@ class Host:
             self._world.crash(machine, machine.crash_down_ms)
             return ()
         except DamagedBatch:
-            self._break_down_damaged()
+            self.break_down_damaged()
             return ()
-        self._release_waiting()
+        self.service.acknowledge()
         self._wake()
         return effects
 
     def _hear_later(self, event: Event) -> None:
         """When the machine goes on. What others said on a bad day is lost when a good one begins."""
         if isinstance(event, Received):
-            self._on_the_same_day(lambda: self.tell(event))
+            self.on_the_same_day(lambda: self.tell(event))
         else:
             self._world.at_in_life(self, self.machine.paused_until_ms, lambda: self.tell(event))
 
-    def _on_the_same_day(self, act: Callable[[], object]) -> None:
+    def on_the_same_day(self, act: Callable[[], object]) -> None:
         was_calm = self._world.is_calm
         self._world.at_in_life(
             self, self.machine.paused_until_ms, lambda: act() if self._world.is_calm == was_calm else None
@@ -239,55 +223,6 @@ class Host:
         if self.machine.is_full and isinstance(message, Fetched) and message.batches:
             return  # as if it had been lost: there is room for marks and votes, and none for records
         self.tell(Received(message))
-
-    def offer(self, client: int, value: bytes) -> None:
-        if self.is_paused:
-            self._on_the_same_day(lambda: self.offer(client, value))
-            return
-        if self.machine.is_full and self.leads:
-            self.group.acknowledge(self, client, value, None)
-            self.tell(ShutdownAsked())  # somebody else may have room
-            return
-        self.tell(TimePassed())
-        if self.leads and self._is_repeated(client, value):
-            return
-        effects = self.tell(RecordsOffered(value, 1))
-        for effect in effects:
-            if isinstance(effect, Append) and self.replica is not None and effect.items[-1].epoch == self.replica.epoch:
-                self._waiting.append(Waiting(self.replica.log.end_offset, client, value, self.replica.epoch))
-            elif isinstance(effect, Refuse):
-                self.group.acknowledge(self, client, value, None)
-        self._release_waiting()
-
-    def _is_repeated(self, client: int, value: bytes) -> bool:
-        """It was written before, or comes too early or too late. Whoever asked hears so when that is committed."""
-        assert self.replica is not None
-        try:
-            written = self.memory.producers.find_repeated(header(value))
-        except Refused:
-            self.group.acknowledge(self, client, value, None)
-            return True
-        if written is None:
-            return False
-        self._waiting.append(Waiting(written.base_offset + 1, client, value, self.replica.epoch))
-        self._release_waiting()
-        return True
-
-    def serve(self, offset: Offset, known_epoch: Epoch) -> tuple[Reading, tuple[Batch, ...]] | None:
-        """What a consumer gets; None when nobody is there to answer."""
-        if self.is_paused:
-            return None
-        self.tell(TimePassed())
-        if self.replica is None:
-            return None
-        answer = reading(self.replica, offset, known_epoch)
-        if answer is not Reading.RECORDS:
-            return answer, ()
-        try:
-            return answer, self.disk.seen.read(offset, self.replica.high_watermark, _READ_BATCHES)
-        except DamagedBatch:
-            self._break_down_damaged()
-            return None
 
     def expire(self) -> None:
         """Retention takes some of what is committed and flushed here."""
@@ -341,7 +276,7 @@ class Host:
                 self.machine.streams.turned(self.partition, role, epoch)
                 self._world.pump_soon(self.machine)
                 if role is not Role.LEADER:
-                    self._waiting = []  # they hear nothing, and try again
+                    self.service.forget()  # they hear nothing, and try again
             case _:
                 self._carry_out_rarely(effect)
 
@@ -401,7 +336,7 @@ class Host:
         assert self.replica is not None
         is_there = effect.from_offset >= self.disk.start_offset
         if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
-            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, _READ_BATCHES)
+            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, READ_BATCHES)
             self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
         else:
             self.machine.streams.put_out(self.partition, effect.to)
@@ -410,17 +345,7 @@ class Host:
         try:
             self._read_now(effect)
         except DamagedBatch:
-            self._break_down_damaged()
-
-    def _release_waiting(self) -> None:
-        replica = self.replica
-        if replica is None or not self._waiting:
-            return
-        done = [each for each in self._waiting if each.offset <= replica.high_watermark]
-        if done:
-            self._waiting = [each for each in self._waiting if each.offset > replica.high_watermark]
-            for each in done:
-                self.group.acknowledge(self, each.client, each.value, each.offset)
+            self.break_down_damaged()
 
     def _maybe_lose_power(self, when: str, what: Effect | Flushed) -> None:
         if self.machine.crash_at == f"{when} {type(what).__name__}":
