@@ -203,7 +203,13 @@ def same_directory(self: Cluster, old: ReplicaDisk) -> ReplicaDisk:
     return ReplicaDisk(old.directory, old.first_voters)
 
 
+def no_time_to_answer(self: ReplicaState, duration_ms: int) -> int:
+    """A round of votes is over before anybody could answer, and another begins."""
+    return self.now_ms + 1 if duration_ms == self.settings.election_timeout_ms else _upto_twice(self, duration_ms)
+
+
 _cut_end = ReplicaState.cut_end
+_upto_twice = ReplicaState.upto_twice
 _fetched = Follower._fetched
 _follower_receive = Follower.receive
 _carry_out = Host._carry_out
@@ -255,6 +261,7 @@ MUTATIONS = (
         near=20,
     ),
     quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always), near=20),
+    quorum("a round of votes gives nobody time to answer", 100, (ReplicaState, "upto_twice", no_time_to_answer)),
     quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=20),
     in_sync("a leader counts only whom it knows to be in sync", 60, (InSyncLeader, "maximal", known_in_sync)),
     in_sync("a leader counts only whom it wants in sync", 30, (InSyncLeader, "maximal", property(wished_in_sync))),
