@@ -61,6 +61,8 @@ class Follower:
         """Give the one it voted for the time to win."""
         self._hear_again()
 
+    # At rest (silence.py)
+
     @property
     def rests_on(self) -> tuple[ReplicaId, ...]:
         return (self._state.leader,) if self._stands and self._state.leader is not None else ()
@@ -74,6 +76,8 @@ class Follower:
             self._stands = False
             self._ask_again_ms = self._state.now_ms + self._state.settings.retry_ms
             self._hear_again(at_ms)
+
+    # What comes in
 
     def receive(self, message: Message) -> Cause | None:
         match message:

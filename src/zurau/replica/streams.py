@@ -3,6 +3,7 @@
     for each message of a replica           streams.send(to, partition, message)
     when a replica's role has changed       streams.turned(partition, role, epoch)
     when something arrives                  what the replicas hear = streams.heard(sender, it, now_ms)
+    before they hear it, and after `due`    what stands, and what does no more = streams.notices()
     afterwards, and at `deadline_ms`        for to, it in streams.due(now_ms): send it
 
 A core, like a replica. What is no fetch travels with the answer to the other side's open question, if there is one, and
