@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from measure import Spread, show
@@ -86,16 +86,20 @@ class Broker:
 
     def hear(self, sender: BrokerId, it: Question | Answer) -> None:
         said = self._streams.heard(sender, it, self._pair.now_ms)
+        self._send(self._streams.replies())
         self._pass_on_notices()
         for partition, message in said:
             self.tell(partition, Received(message))
 
     def pump(self) -> None:
         self._pass_on_notices()
-        for to, it in self._streams.due(self._pair.now_ms):
-            self._pair.at(self._pair.now_ms + TRAVEL_MS, lambda to=to, it=it: self._pair.brokers[to].hear(self.id, it))  # type: ignore[misc]
+        self._send(self._streams.due(self._pair.now_ms))
         self._pass_on_notices()
         self._wake(None, self._streams.deadline_ms or NEVER_MS, lambda: None)
+
+    def _send(self, messages: Sequence[tuple[BrokerId, Question | Answer]]) -> None:
+        for to, it in messages:
+            self._pair.at(self._pair.now_ms + TRAVEL_MS, lambda to=to, it=it: self._pair.brokers[to].hear(self.id, it))  # type: ignore[misc]
 
     def _pass_on_notices(self) -> None:
         for partition, event in self._streams.notices():

@@ -3,6 +3,7 @@
     for each message of a replica           streams.send(to, partition, message)
     when a replica's role has changed       streams.turned(partition, role, epoch)
     when something arrives                  what the replicas hear = streams.heard(sender, it, now_ms)
+    and at once                             for to, it in streams.replies(): send it
     before they hear it, and after `due`    what stands, and what does no more = streams.notices()
     afterwards, and at `deadline_ms`        for to, it in streams.due(now_ms): send it
 
@@ -127,11 +128,16 @@ class Streams:
 
     # What there is to send
 
+    def replies(self) -> list[tuple[BrokerId, Answer]]:
+        """What has to be said at once about what was just heard: it would not be true for long."""
+        found = [(broker, reply) for broker, peer in self.peers.items() for reply in peer.replies]
+        for peer in self.peers.values():
+            peer.replies = []
+        return found
+
     def due(self, now_ms: int) -> list[tuple[BrokerId, Question | Answer]]:
         found: list[tuple[BrokerId, Question | Answer]] = []
         for broker, peer in self.peers.items():
-            found += [(broker, reply) for reply in peer.replies]
-            peer.replies = []
             if peer.answering.is_open and (peer.answering.has_news or now_ms >= peer.answer_due_ms):
                 answer = peer.answering.answer()
                 found += [(broker, answer)] if answer is not None else []

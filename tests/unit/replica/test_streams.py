@@ -121,7 +121,7 @@ def test_a_second_question_ends_the_wait_of_the_first(one, two):
     one.send(TWO, P, BEGIN)
     [(_, second)] = one.due(20)
     assert two.heard(ONE, second, 20) == ((P, BEGIN),)
-    [(_, answer)] = two.due(20)
+    [(_, answer)] = two.replies()
     assert answer == Answer(first.session, first.number, name=202)
     assert two.deadline_ms == 221
 
@@ -133,7 +133,7 @@ def test_a_question_of_another_session_ends_the_one_that_waited_without_an_answe
     one.lost(TWO)
     [(_, anew)] = one.due(20)
     assert two.heard(ONE, anew, 20) == ((P, fetch(2)),)
-    assert two.due(20) == []
+    assert two.replies() == []
 
 
 def test_a_message_waits_for_the_answer_to_the_first_question_of_a_session(one):
@@ -215,7 +215,7 @@ def test_a_session_that_is_not_known_is_refused_and_begun_anew(one, two):
     two.lost(ONE)
     [(_, question)] = one.due(10)
     assert two.heard(ONE, question, 10) == ()
-    [(_, refusal)] = two.due(10)
+    [(_, refusal)] = two.replies()
     assert one.heard(TWO, refusal, 11) == ()
     [(_, again)] = one.due(11)
     assert again.said == ((P, fetch(2)),)

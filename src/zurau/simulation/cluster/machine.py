@@ -121,6 +121,8 @@ class Machine:
         said = self.streams.heard(sender, it, self.now_ms)
         for checker in self._world.stream_checkers:
             checker.hear(self, sender, it)
+        for to, reply in self.streams.replies():
+            self._world.say(self, to, reply)
         self._pass_on_notices()
         for partition, message in said:
             if self.life == life and self.is_up:

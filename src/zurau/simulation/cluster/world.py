@@ -223,6 +223,7 @@ class World:
         self.controller.calm_down()
         for machine in self.machines:
             machine.paused_until_ms = self.now_ms
+            self.pump_soon(machine)
             machine.slow_flush_ms = 0
             machine.is_full = machine.flush_fails = False
             machine.crash_at = None
