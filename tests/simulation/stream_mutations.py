@@ -200,15 +200,15 @@ _leave = Controller._leave
 
 STREAM_MUTATIONS = (
     quorum("who turns to another leader asks the first by silence", 30, (Streams, "_withdraw", nobody_withdraws)),
-    quorum("who leads no more answers by silence", 300, (Streams, "turned", turned_without_closing), near=50),
+    quorum("who leads no more answers by silence", 300, (Streams, "turned", turned_without_closing)),
     quorum(
         "an answer with news leaves the question standing",
         30,
         (Asking, "_use_up", news_leave_the_question_standing),
         (Answering, "answer", answer_and_leave_standing),
     ),
-    quorum("a replica that failed answers by silence", 400, (Answering, "close", nothing_is_closed), near=170),
-    quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=320),
+    quorum("a replica that failed answers by silence", 400, (Answering, "close", nothing_is_closed)),
+    quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=323),
     quorum("what was closed is heard in silence", 400, (Asking, "answered", closed_is_not_heard)),
     quorum("a second copy of a question is the next", 300, (Answering, "asked", any_question_will_do)),
     quorum("an answer to another question will do", 300, (Asking, "answered", any_answer_will_do)),
@@ -219,6 +219,7 @@ STREAM_MUTATIONS = (
         "an answer is about what was asked after its question",
         300,
         (Asking, "_has_asked_since", answers_are_about_what_is_asked_now),
+        near=84,
     ),
     quorum(
         "nobody hears that silence has ended",
@@ -226,13 +227,20 @@ STREAM_MUTATIONS = (
         (Asking, "_end_silence", nobody_hears_that_silence_ends),
         (Answering, "_end_silence", nobody_hears_that_silence_ends),
     ),
-    quorum("who stopped asking is not missed", 300, (Answering, "expects_question", property(nobody_is_missed))),
+    quorum(
+        "who stopped asking is not missed", 600, (Answering, "expects_question", property(nobody_is_missed)), near=180
+    ),
     quorum("a leader believes for ever in whoever was silent", 100, (Progress, "stood_until", standing_is_forever)),
-    quorum("silence counts until its end is heard of", 300, (Progress, "stood_until", the_end_is_when_it_is_heard_of)),
-    in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say)),
+    quorum(
+        "silence counts until its end is heard of",
+        600,
+        (Progress, "stood_until", the_end_is_when_it_is_heard_of),
+        near=180,
+    ),
+    in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=180),
     quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
-    quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=140),
+    quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=27),
     quorum(
         "who lost what was flushed keeps its name",
         30,
@@ -240,7 +248,7 @@ STREAM_MUTATIONS = (
         (host_module, "keeps_its_name", always),
     ),
     quorum("a record is acknowledged when it is written", 30, (Service, "offer", acknowledge_what_is_written)),
-    in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing), near=25),
+    in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing), near=28),
     in_sync(
         "who lost what was flushed keeps its name, in sync",
         30,
@@ -256,7 +264,7 @@ STREAM_MUTATIONS = (
         "a new controller takes for committed what is not",
         300,
         (Controller, "_take_over", go_on_where_the_other_was),
-        near=20,
+        near=41,
     ),
     in_sync("a replica that failed leads on", 300, (Controller, "_leave", let_the_failed_lead)),
 )
