@@ -126,7 +126,10 @@ class InSyncCluster(Cluster):
         # It does not know of every loss yet, and takes the last that it knows of.
         last = [each for each in self.controller.committed.eligible[self.partition] if each != host.id][-1:]
         disk = self.disk_of(last[0]) if last and last[0] not in lost else None
-        return disk is not None and disk.seen.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
+        if disk is None:
+            return False
+        log = disk.safe if self.swarm.settings.waits_for_flush else disk.seen
+        return log.sum_at(self.truth.end) == self.truth.sums.get(self.truth.end, 0)
 
     def reads_again(self, host: Host) -> None:
         if host.disk.is_damaged and not self.may_wipe(host):

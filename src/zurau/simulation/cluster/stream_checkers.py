@@ -150,7 +150,9 @@ class IdleBrokersSayLittle(StreamChecker):
         wait_ms = settings.fetch_wait_ms
         if not world.swarm.is_coalesced:
             return
-        world.run_until(world.now_ms + 3 * wait_ms + 2 * settings.retry_ms + 100)
+        # A fault of the last moment may still end a reign, although everything looks whole.
+        aftermath_ms = settings.check_quorum_ms + 4 * (settings.fetch_timeout_ms + settings.election_timeout_ms)
+        world.run_until(world.now_ms + aftermath_ms + 3 * wait_ms + 2 * settings.retry_ms + 100)
         self._is_counting = True
         epochs = self._epochs()
         self._check_rest()
