@@ -8,12 +8,15 @@ driver uses a checkpoint, which is how Spark is meant to be used anyway.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 from pyspark_zurau.java import find_java_home
+from zurau.errors import SettingsError
 
 DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
@@ -22,6 +25,9 @@ DEFAULTS = {
     ),
     "spark.ui.showConsoleProgress": "false",
 }
+
+CONNECT_PORT = 15002
+CONNECT_PATIENCE_S = 10.0
 
 
 def session(
@@ -37,6 +43,7 @@ def session(
     Python and static settings.
     """
     if remote is not None:
+        _find_server(remote)
         return _configured(SparkSession.builder.remote(remote), settings or {}).getOrCreate()
     java_home = find_java_home()
     if java_home is not None:
@@ -50,3 +57,15 @@ def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> S
     for setting, value in settings.items():
         builder = builder.config(setting, value)
     return builder
+
+
+def _find_server(remote: str) -> None:
+    """Raise when nobody listens there, which Spark's client would try again for ten minutes without a word."""
+    address = urlsplit(remote)
+    try:
+        place = (address.hostname or "", address.port or CONNECT_PORT)
+        socket.create_connection(place, CONNECT_PATIENCE_S).close()
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"there is no Spark Connect server at {remote} ({error}); start one, or give its address as sc://HOST:PORT"
+        ) from None
