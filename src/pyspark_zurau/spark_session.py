@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from pyspark_zurau.java import find_java_home
+from pyspark_zurau.java import cache_directory, find_java_home
+from pyspark_zurau.spark_home import quick_home
 from zurau.errors import SettingsError
 
 DEFAULTS = {
@@ -48,7 +49,9 @@ def session(
     java_home = find_java_home()
     if java_home is not None:
         os.environ["JAVA_HOME"] = str(java_home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Another Python may have no pyspark but the one that Spark gives it.
+    if os.environ.setdefault("PYSPARK_PYTHON", sys.executable) == sys.executable and master.startswith("local"):
+        os.environ.setdefault("SPARK_HOME", str(quick_home(cache_directory())))
     builder = SparkSession.builder.appName(name).master(master)
     return _configured(builder, {**DEFAULTS, **(settings or {})}).getOrCreate()
 
