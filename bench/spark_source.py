@@ -2,8 +2,8 @@
 
 All read the same topic of the same broker into nothing (`noop`), in one session, in turns. The ceiling is a source that
 has its Arrow batches ready and only hands them over: what is left then is Spark's own work. For each number of cores
-there is a session of its own, in a process of its own. CPU is that of Spark and its Python workers, not the broker's.
-The last table is the latency of streams, from spark_latency.py.
+there is a session of its own, in a process of its own. CPU is that of Spark and its Python workers; the broker's, which
+the ceiling does not need, is told beside it. The last table is the latency of streams, from spark_latency.py.
 """
 
 from __future__ import annotations
@@ -52,32 +52,35 @@ def fill(bootstrap: str, topic: str, rows: int, size: int, codec: Compression) -
 class Reading:
     """One way to read a topic into nothing, and what it took, time after time."""
 
-    def __init__(self, spark: SparkSession, source: str, options: dict[str, str]) -> None:
+    def __init__(self, spark: SparkSession, source: str, options: dict[str, str], broker: int) -> None:
         self._frame = spark.read.format(source).options(**options)
-        self._java: int = spark.sparkContext._gateway.proc.pid
-        self.seconds: list[float] = []
-        self.cpu_seconds: list[float] = []
+        self._pids: tuple[int, int] = (spark.sparkContext._gateway.proc.pid, broker)
+        #: Of each time: how long it took, Spark's CPU, the broker's CPU.
+        self.seconds: list[tuple[float, float, float]] = []
 
     def read(self) -> None:
-        began_s, began_cpu_s = time.perf_counter(), tree_cpu_s(self._java)
+        began_s, began_cpu_s = time.perf_counter(), [tree_cpu_s(pid) for pid in self._pids]
         self._frame.load().write.format("noop").mode("overwrite").save()
-        self.seconds.append(time.perf_counter() - began_s)
-        self.cpu_seconds.append(tree_cpu_s(self._java) - began_cpu_s)
+        took_s = time.perf_counter() - began_s
+        spark_s, broker_s = (tree_cpu_s(pid) - began for pid, began in zip(self._pids, began_cpu_s, strict=True))
+        self.seconds.append((took_s, spark_s, broker_s))
 
 
-def measure(cores: int, topics: list[dict[str, object]], repeats: int, jars: list[str], bootstrap: str) -> None:
+def measure(
+    cores: int, topics: list[dict[str, object]], repeats: int, jars: list[str], bootstrap: str, broker: int
+) -> None:
     """In a process of its own: prints one line of JSON for each topic."""
     spark = bench_session(cores, jars)
     for topic in topics:
         reading = {"kafka.bootstrap.servers": bootstrap, "subscribe": str(topic["name"])}
         made_up = {"rows": str(topic["rows"]), "size": str(topic["size"])}
-        ways = {CEILING: Reading(spark, "ceiling", made_up), OURS: Reading(spark, "zurau", reading)}
+        ways = {CEILING: Reading(spark, "ceiling", made_up, broker), OURS: Reading(spark, "zurau", reading, broker)}
         if jars:
-            ways[THEIRS] = Reading(spark, "kafka", reading)
+            ways[THEIRS] = Reading(spark, "kafka", reading, broker)
         for _ in range(repeats + 1):  # in turns; the first round is for Java, which compiles what it runs often
             for way in ways.values():
                 way.read()
-        found = {name: [way.seconds[1:], way.cpu_seconds[1:]] for name, way in ways.items()}
+        found = {name: list(zip(*way.seconds[1:], strict=True)) for name, way in ways.items()}
         print(json.dumps(found), flush=True)
     spark.stop()
 
@@ -129,7 +132,7 @@ def main() -> None:
                 topics.append({"name": f"{size}-{codec.name.lower()}", "rows": rows, "size": size})
                 fill(broker.bootstrap, f"{size}-{codec.name.lower()}", rows, size, codec)
         for cores in (1, 2):
-            report(cores, topics, apart(["reading", cores, topics, repeats, jars, broker.bootstrap]))
+            report(cores, topics, apart(["reading", cores, topics, repeats, jars, broker.bootstrap, broker.pid]))
         turns, turn_s = (2, 10) if arguments.quick else (4, 20)
         (latencies,) = apart(["latency", turns, turn_s, jars, broker.bootstrap])
         spark_latency.report(latencies)
@@ -143,7 +146,7 @@ def measure_latency(turns: int, turn_s: int, jars: list[str], bootstrap: str) ->
 def report(cores: int, topics: list[dict[str, object]], found: list[dict[str, list[list[float]]]]) -> None:
     for topic, measured in zip(topics, found, strict=True):
         millions = float(str(topic["rows"])) / 1e6
-        times = {name: (Spread(seconds), Spread(cpu_seconds)) for name, (seconds, cpu_seconds) in measured.items()}
+        times = {name: [Spread(seconds) for seconds in all_seconds] for name, all_seconds in measured.items()}
         ceiling = millions / times[CEILING][0].best
         table = {
             name: [
@@ -151,11 +154,12 @@ def report(cores: int, topics: list[dict[str, object]], found: list[dict[str, li
                 millions / wall.median,
                 ratio(millions / wall.best, ceiling),
                 cpu.median / millions,
+                broker_cpu.median / millions,
             ]
-            for name, (wall, cpu) in times.items()
+            for name, (wall, cpu, broker_cpu) in times.items()
         }
         title = f"{topic['name']}: million rows/s into noop, {cores} core{'s' * (cores > 1)}, {millions:g} M rows"
-        show(title, ["best", "median", "best, ceiling = 1", "CPU s/M rows"], table)
+        show(title, ["best", "median", "best, ceiling = 1", "CPU s/M rows", "broker's"], table)
     console.print()
 
 

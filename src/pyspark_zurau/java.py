@@ -52,7 +52,7 @@ def _bundled_java_home() -> Path:
             f'Spark needs Java {OLDEST} or newer, and there is none; install one with `pip install "zurau[spark]"`,'
             " or with your system's packages, or set JAVA_HOME"
         ) from None
-    return make_shim(Path(JAVA), _cache_directory() / f"java-{os.getuid()}")
+    return make_shim(Path(JAVA), cache_directory() / f"java-{os.getuid()}")
 
 
 def make_shim(java: Path, home: Path) -> Path:
@@ -68,5 +68,5 @@ def make_shim(java: Path, home: Path) -> Path:
     return home
 
 
-def _cache_directory() -> Path:
+def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zurau"

@@ -8,12 +8,16 @@ driver uses a checkpoint, which is how Spark is meant to be used anyway.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from pyspark_zurau.java import find_java_home
+from pyspark_zurau.java import cache_directory, find_java_home
+from pyspark_zurau.spark_home import quick_home
+from zurau.errors import SettingsError
 
 DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
@@ -22,6 +26,9 @@ DEFAULTS = {
     ),
     "spark.ui.showConsoleProgress": "false",
 }
+
+CONNECT_PORT = 15002
+CONNECT_PATIENCE_S = 10.0
 
 
 def session(
@@ -37,11 +44,14 @@ def session(
     Python and static settings.
     """
     if remote is not None:
+        _find_server(remote)
         return _configured(SparkSession.builder.remote(remote), settings or {}).getOrCreate()
     java_home = find_java_home()
     if java_home is not None:
         os.environ["JAVA_HOME"] = str(java_home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Another Python may have no pyspark but the one that Spark gives it.
+    if os.environ.setdefault("PYSPARK_PYTHON", sys.executable) == sys.executable and master.startswith("local"):
+        os.environ.setdefault("SPARK_HOME", str(quick_home(cache_directory())))
     builder = SparkSession.builder.appName(name).master(master)
     return _configured(builder, {**DEFAULTS, **(settings or {})}).getOrCreate()
 
@@ -50,3 +60,15 @@ def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> S
     for setting, value in settings.items():
         builder = builder.config(setting, value)
     return builder
+
+
+def _find_server(remote: str) -> None:
+    """Raise when nobody listens there, which Spark's client would try again for ten minutes without a word."""
+    address = urlsplit(remote)
+    try:
+        place = (address.hostname or "", address.port or CONNECT_PORT)
+        socket.create_connection(place, CONNECT_PATIENCE_S).close()
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"there is no Spark Connect server at {remote} ({error}); start one, or give its address as sc://HOST:PORT"
+        ) from None

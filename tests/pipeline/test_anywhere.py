@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
-from standalone import connect_server, environment, standalone_cluster
+from standalone import SMALL_JVM, connect_server, environment, standalone_cluster
 
 from zurau.client.producer import Producer
 
@@ -25,6 +25,12 @@ COUNT = 1000
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with standalone_cluster(tmp_path_factory.mktemp("cluster")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def remote(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("connect"), master) as address:
         yield address
 
 
@@ -53,17 +59,14 @@ def test_topics_are_read_and_written_on_a_cluster_of_two_workers(master, run_far
     assert run_far_driver(master=master) == EXPECTED
 
 
-def test_topics_are_read_and_written_through_spark_connect(master, run_far_driver, tmp_path):
-    with connect_server(tmp_path, master) as remote:
-        assert run_far_driver(remote=remote) == EXPECTED
-
-
 PIPELINE = """
 name = "far"
 bootstrap = "{bootstrap}"
 checkpoint = "{directory}/checkpoint"
 [spark]
+driver.extraJavaOptions = "{small_jvm}"
 executor.memory = "512m"
+executor.extraJavaOptions = "{small_jvm}"
 [sources.numbers]
 topics = "{source}"
 format = "csv"
@@ -88,6 +91,7 @@ def run_far_pipeline(broker, new_topic, produce, contents, tmp_path: Path):
         source, dead = new_topic(2, word="source"), new_topic(word="dead")
         produce(source, *(b"%d" % number for number in range(COUNT)), b"many")
         words = {"bootstrap": broker.bootstrap, "directory": tmp_path, "source": source, "dead": dead}
+        words |= {"small_jvm": SMALL_JVM}
         (tmp_path / "far.toml").write_text(PIPELINE.format(**words))
         command = [sys.executable, "-m", "zurau", "pipeline", "run", str(tmp_path / "far.toml"), "--once", *where]
         done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=400, check=False)
@@ -105,6 +109,12 @@ def test_a_pipeline_runs_on_a_cluster_of_two_workers(master, run_far_pipeline):
     assert run_far_pipeline("--master", master) == DOUBLED
 
 
-def test_a_pipeline_runs_through_spark_connect(master, run_far_pipeline, tmp_path):
-    with connect_server(tmp_path, master) as remote:
-        assert run_far_pipeline("--remote", remote) == DOUBLED
+# The server takes the cluster's cores for as long as it runs, so what needs it is last.
+
+
+def test_topics_are_read_and_written_through_spark_connect(remote, run_far_driver):
+    assert run_far_driver(remote=remote) == EXPECTED
+
+
+def test_a_pipeline_runs_through_spark_connect(remote, run_far_pipeline):
+    assert run_far_pipeline("--remote", remote) == DOUBLED

@@ -90,7 +90,8 @@ def small_disk(directory: Path, size: str) -> Iterator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", str(directory)], check=True)
+        # The session is still there, and may hold a file open for a moment.
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 def test_a_full_disk_stops_the_query_and_nothing_is_lost_or_doubled_when_there_is_room_again(

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.xdist_group("spark-drivers"), pytest.mark.timeout(1500
 
 KILLS = 5
 #: New records before each start: several batches for every sink.
-EACH = 600
+EACH = 300
 COUNT = KILLS * EACH
 PATIENCE_S = 240
 SINKS = ("lake", "table", "topic")

@@ -102,7 +102,7 @@ def execute(
     if status.state == FAILED:
         if verbose:
             sys.stderr.write(f"{execution.error}\n")
-        more = f" ({log} has what Spark says)" if log else ""
+        more = f" ({log} has what Spark says)" if log and not remote else ""
         raise ZurauError(f"pipeline {pipeline.name} failed in {status.reason}{more}")
     screen.say(f"{status.state}; `zurau pipeline run` goes on from here")
     return 128 + signals[0] if signals else 0

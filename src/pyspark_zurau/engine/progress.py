@@ -7,6 +7,7 @@ knows from the lock whether the writer is still there.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import time
@@ -69,8 +70,8 @@ def follow(known: QueryStatus, query: StreamingQuery) -> QueryStatus:
     return replace(
         known,
         batch_id=last["batchId"],
-        rows=known.rows + sum(progress["numInputRows"] for progress in new),
-        rows_per_s=round(last.get("inputRowsPerSecond") or last.get("processedRowsPerSecond") or 0.0, 1),
+        rows=known.rows + int(sum(_of_sources(progress, "numInputRows") for progress in new)),
+        rows_per_s=round(_of_sources(last, "inputRowsPerSecond") or _of_sources(last, "processedRowsPerSecond"), 1),
         batch_ms=last["durationMs"].get("triggerExecution"),
         lag=_lag(last, known.lag),
         state_rows=sum(operator.get("numRowsTotal", 0) for operator in operators),
@@ -112,6 +113,12 @@ def first_status(pipeline: str, checkpoint: str, kinds: Mapping[str, str]) -> Pi
 def _ran(progress: dict[str, Any]) -> bool:
     """Whether a batch was run; a trigger that found nothing reports the batch that would be next."""
     return "addBatch" in progress["durationMs"]
+
+
+def _of_sources(progress: dict[str, Any], name: str) -> float:
+    """All sources together: Spark Connect tells no sums. What is no number (a rate of no time) counts nothing."""
+    found = (source.get(name) for source in progress["sources"])
+    return sum(value for value in found if isinstance(value, int | float) and math.isfinite(value))
 
 
 def _lag(progress: dict[str, Any], known: int | None) -> int | None:

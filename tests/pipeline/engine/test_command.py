@@ -17,7 +17,8 @@ from driver import wait_until
 from pyspark_zurau.checkpoint_lock import CheckpointBusy, CheckpointLock
 from pyspark_zurau.engine.progress import read_status
 
-pytestmark = pytest.mark.xdist_group("spark")
+# A session of its own, not the one that the other tests share.
+pytestmark = pytest.mark.xdist_group("spark-command")
 
 BODY = """
 [sources.words]
