@@ -1,26 +1,59 @@
-"""`zurau pipeline list`: the pipelines that come with the package, and what can be set in them."""
+"""`zurau pipeline list`: the pipelines that come with the package, and what can be set in one of them."""
 
 from __future__ import annotations
 
-from pyspark_zurau.engine.locate import ready_made
-from pyspark_zurau.engine.parameters import read_parameters
+from typing import Annotated, Any
+
+import typer
+
+from pyspark_zurau.engine.locate import locate, ready_made
+from pyspark_zurau.engine.parameters import Parameter, read_parameters
 from pyspark_zurau.engine.problems import Problems
 from pyspark_zurau.engine.read import read_document
 from zurau.cli.options import Format, FormatOption
-from zurau.cli.output import show_rows
+from zurau.cli.output import say, show_rows
+
+COLUMNS = ("name", "doc", "parameters", "file")
 
 
-def list_pipelines(form: FormatOption = Format.TABLE) -> None:
-    """List the ready-made pipelines.
+def list_pipelines(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE]", help="Only this one, with all that can be set.")
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """List the ready-made pipelines, or the parameters of one.
 
     \b
     Examples:
       zurau pipeline list
+      zurau pipeline list logs
       zurau pipeline list --format json
     """
-    rows = []
-    for name, file in ready_made().items():
-        document = read_document(file)
-        parameters = read_parameters(document, Problems(str(file)))
-        rows.append({"name": name, "doc": document.get("doc", ""), "parameters": list(parameters), "file": str(file)})
-    show_rows(rows, ("name", "doc", "parameters", "file"), form)
+    if name is not None:
+        _show_parameters(name, form)
+        return
+    pipelines = [_describe(ready, str(file)) for ready, file in ready_made().items()]
+    show_rows(pipelines, COLUMNS[:2] if form is Format.TABLE else COLUMNS, form)
+    if form is Format.TABLE:
+        say("`zurau pipeline list NAME` tells what can be set, and where its file is")
+
+
+def _describe(name: str, file: str) -> dict[str, Any]:
+    document = read_document(locate(file))
+    return {"name": name, "doc": document.get("doc", ""), "parameters": list(_parameters(file)), "file": file}
+
+
+def _parameters(file: str) -> dict[str, Parameter]:
+    found = locate(file)
+    problems = Problems(str(found))
+    parameters = read_parameters(read_document(found), problems)
+    problems.raise_any()
+    return parameters
+
+
+def _show_parameters(name: str, form: Format) -> None:
+    rows = [{"parameter": each.name, "default": each.default, "doc": each.doc} for each in _parameters(name).values()]
+    show_rows(rows, ("parameter", "default", "doc"), form)
+    if form is Format.TABLE:
+        say(f"the file: {locate(name)}")

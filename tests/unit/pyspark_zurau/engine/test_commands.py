@@ -59,6 +59,29 @@ def test_without_spark_the_error_says_what_to_install(zurau, monkeypatch):
     assert errors.endswith('there is no module no_such_package; install it with pip install "zurau[spark]"\n')
 
 
+def test_the_list_of_pipelines_fits_a_terminal(zurau):
+    code, shown, _ = zurau("list")
+    assert code == 0
+    assert [line.split()[0] for line in shown.splitlines()] == ["NAME", "archive", "goals", "logs", "mirror", "serve"]
+    assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_the_list_for_programs_has_the_parameters_too(zurau):
+    _, shown, _ = zurau("list", "--format", "json")
+    assert {"source", "target"} <= set(
+        next(each for each in json.loads(shown) if each["name"] == "mirror")["parameters"]
+    )
+
+
+def test_what_can_be_set_in_a_pipeline_is_told_with_its_defaults_and_its_file(zurau):
+    code, shown, said = zurau("list", "logs")
+    assert code == 0
+    assert ["window", "10", "seconds", "How", "long", "a", "window", "is."] in [
+        line.split() for line in shown.splitlines()
+    ]
+    assert said.rstrip().endswith("pipeline.toml")
+
+
 def test_a_name_that_is_no_pipeline_is_told(zurau):
     code, _, errors = zurau("run", "longs")
     assert code == 1
