@@ -202,9 +202,10 @@ class NothingCommittedIsCut(Checker):
 
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, CutEnd)
-        safe, end = host.disk.safe, self.truth.end
-        # The cut is not flushed yet: what is safe still shows what is being cut.
-        held = end > effect.point.offset and safe.sum_at(end) == self.truth.sums.get(end, 0)
+        end = self.truth.end
+        if end <= effect.point.offset:
+            return
+        held = host.disk.before_the_last_write().sum_at(end) == self.truth.sums.get(end, 0)
         self.require(not held, lambda: f"{host.id} cuts at {effect.point} what is committed up to {end}")
 
 

@@ -195,6 +195,16 @@ class ReplicaDisk:
         self._first_mark = view.epochs.marks[0]
         self.first_voters = members.first
 
+    def before_the_last_write(self) -> StoredLog:
+        """What was to be seen then. What is safe may still have what an earlier cut took away."""
+        log = self.safe.copy()
+        for write in self._writes[:-1]:
+            if isinstance(write, Position):
+                log.cut(write)
+            else:
+                log.append(write)
+        return log
+
     def _settle(self, count: int) -> None:
         for write in self._writes[:count]:
             if isinstance(write, Position):
