@@ -97,7 +97,7 @@ class InSyncLeader(Serving):
         """Nobody could be proposed to join or to leave, until something is heard."""
         in_sync = self._assignment.state.in_sync
         return self._proposal is None and all(
-            progress.stands and replica in in_sync for replica, progress in self._followers.items()
+            progress.is_at_rest and replica in in_sync for replica, progress in self._followers.items()
         )
 
     def time_passed(self) -> Cause | None:

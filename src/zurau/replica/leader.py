@@ -41,7 +41,7 @@ class Leader(Serving):
 
     @property
     def deadline_ms(self) -> int:
-        is_at_rest = all(progress.stands for progress in self._followers.values())
+        is_at_rest = all(progress.is_at_rest for progress in self._followers.values())
         look_ms = NEVER_MS if is_at_rest else self._begin_again_ms
         return min([look_ms, self._quorum_lost_ms(), *self.parked_until_ms()])
 

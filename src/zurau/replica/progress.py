@@ -31,7 +31,7 @@ class Progress:
         self.has_fetched = False
         #: A question that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
-        #: It asks the same all the time, and has everything: all three moments below are now.
+        #: Its silence says that it asks.
         self.stands = False
         self._moved_ms = now_ms
         self._caught_up_ms = now_ms
@@ -39,20 +39,25 @@ class Progress:
         self._seen_end: Position | None = None
 
     @property
+    def is_at_rest(self) -> bool:
+        """It has everything, and its silence says so: all three moments below are now."""
+        return self.stands and self.parked is not None
+
+    @property
     def moved_ms(self) -> int:
         """When it was last seen to get ahead, or to have nothing left to fetch. A follower that asks for the same again
         and again is connected, and of no use."""
-        return NEVER_MS if self.stands else self._moved_ms
+        return NEVER_MS if self.is_at_rest else self._moved_ms
 
     @property
     def caught_up_ms(self) -> int:
         """The last moment at which it is known to have had everything that the leader had."""
-        return NEVER_MS if self.stands else self._caught_up_ms
+        return NEVER_MS if self.is_at_rest else self._caught_up_ms
 
     @property
     def asked_ms(self) -> int:
         """When it last asked something."""
-        return NEVER_MS if self.stands else self._asked_ms
+        return NEVER_MS if self.is_at_rest else self._asked_ms
 
     def asked(self, fetch: Fetch, leader_end: Position, now_ms: int) -> None:
         self.has_fetched = True
@@ -72,13 +77,17 @@ class Progress:
         self.stands = True
         self.parked = (fetch, NEVER_MS)
 
+    def answered(self, now_ms: int) -> None:
+        """Its question is used up. If it was silent, it is soon known how long that was true; until then, until now."""
+        self.parked = None
+        if self.stands:
+            self._moved_ms = self._caught_up_ms = self._asked_ms = now_ms
+
     def stood_until(self, at_ms: int) -> None:
         if self.stands:
             self.stands = False
             self.parked = None
-            self._moved_ms = max(self._moved_ms, at_ms)
-            self._caught_up_ms = max(self._caught_up_ms, at_ms)
-            self._asked_ms = max(self._asked_ms, at_ms)
+            self._moved_ms = self._caught_up_ms = self._asked_ms = at_ms
 
     def park(self, fetch: Fetch, until_ms: int) -> None:
         """Let a question wait. One that comes once more does not wait anew: when other partitions have much to say, it

@@ -105,7 +105,7 @@ class Serving:
 
     def _answer(self, progress: Progress, fetch: Fetch) -> None:
         state = self._state
-        progress.parked = None
+        progress.answered(state.now_ms)
         answer = self._fetched(fetch, marks=state.log.epochs.after(fetch.position.epoch))
         state.effects.append(ReadAndSend(fetch.sender.broker, answer, fetch.position.offset, state.log.end_offset))
 

@@ -155,6 +155,14 @@ def test_a_question_that_stands_is_answered_as_soon_as_there_is_news(name, reque
     assert [each.message.fetch_id for each in effects if isinstance(each, ReadAndSend)] == [5]
 
 
+def test_a_backup_that_is_being_told_news_lags_from_then_on(primary, ids):
+    primary.step(RecordsOffered(b"x", 1), 9000)
+    assert primary.deadline_ms < NEVER_MS
+    assert [each for each in primary.step(TimePassed(), 11_000) if isinstance(each, AskController)] == []
+    [asked] = [each for each in primary.step(TimePassed(), 11_250) if isinstance(each, AskController)]
+    assert asked.proposal.in_sync == ids("1a")
+
+
 def test_a_backup_whose_silence_ended_lags_from_when_it_was_last_heard(primary, ids):
     primary.step(StoodUntil(ids("2a")[0], 9000), 9300)
     assert primary.deadline_ms == 9550
