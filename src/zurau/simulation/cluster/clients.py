@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
-from zurau.ids import BrokerId, Offset
+from zurau.ids import BrokerId, Offset, TopicId
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.world import World
@@ -24,8 +24,14 @@ class Client:
         self._count = 0
         self._attempt = 0
         self.value: bytes | None = None
+        self._topic = TopicId(b"")
         #: Told to write no more.
         self.is_done = False
+
+    def means(self, topic: TopicId) -> bool:
+        """Whether it writes to this topic of the name: to the newest that it has heard of, never to an older one."""
+        self._topic = max(self._topic, topic)
+        return topic == self._topic
 
     def think(self) -> None:
         self._later(self._chance.random() * self._world.swarm.think_ms, self._write)

@@ -282,7 +282,7 @@ class World:
 
         def arrive() -> None:
             host = machine.host_of(client.partition)
-            if host is not None and host.is_up:
+            if host is not None and host.is_up and client.means(host.partition.topic_id):
                 host.service.offer(client.number, value)
             elif machine.is_up:
                 self.answer(machine.broker, client.number, value, None, None)
