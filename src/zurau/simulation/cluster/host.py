@@ -326,10 +326,11 @@ class Host:
 
     def _read_and_send(self, effect: ReadAndSend) -> None:
         """At once if it is in memory; who has to wait for the disk may have lost its reign meanwhile."""
-        if not self.group.swarm.read_ms:
+        read_ms = self.group.network.swarm.read_ms
+        if not read_ms:
             self._read_now(effect)
             return
-        delay_ms = self._chance.random() * self.group.swarm.read_ms
+        delay_ms = self._chance.random() * read_ms
         self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._read_late(effect))
 
     def _read_now(self, effect: ReadAndSend) -> None:
