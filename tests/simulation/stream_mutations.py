@@ -228,7 +228,7 @@ STREAM_MUTATIONS = (
         (Answering, "_end_silence", nobody_hears_that_silence_ends),
     ),
     quorum(
-        "who stopped asking is not missed", 600, (Answering, "expects_question", property(nobody_is_missed)), near=180
+        "who stopped asking is not missed", 2500, (Answering, "expects_question", property(nobody_is_missed)), near=788
     ),
     quorum("a leader believes for ever in whoever was silent", 100, (Progress, "stood_until", standing_is_forever)),
     quorum(
