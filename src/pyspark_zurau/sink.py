@@ -114,7 +114,7 @@ def write_rows(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Writ
         producer = outlet.producer
         counts: dict[str, int] = {}
         # Tasks begin anywhere, so that they do not all fill the first partition.
-        turns = itertools.count(random.randrange(1 << 16))  # noqa: S311 - nothing secret
+        turns = itertools.count(random.SystemRandom().randrange(1 << 16))
         for rows in batches:
             for topic, its_rows in by_topic(rows, options.topic):
                 count = counts.get(topic)
