@@ -203,7 +203,8 @@ class Cluster:
         """Replace voters whose disk is gone by whoever has their place now, one step at a time."""
         current = {host.id for host in self.hosts}
         for host in self.hosts:
-            if not host.leads or not isinstance(host.replica, Replica):
+            # One that is stopped would hear it later, when the one to be added may be gone as well: two losses at once.
+            if not host.leads or host.is_paused or not isinstance(host.replica, Replica):
                 continue
             missing = sorted(current - set(host.replica.voters))
             gone = sorted(set(host.replica.voters) - current)
