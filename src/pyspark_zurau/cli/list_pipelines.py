@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -33,27 +34,29 @@ def list_pipelines(
     if name is not None:
         _show_parameters(name, form)
         return
-    pipelines = [_describe(ready, str(file)) for ready, file in ready_made().items()]
+    pipelines = [_describe(ready, file) for ready, file in ready_made().items()]
     show_rows(pipelines, COLUMNS[:2] if form is Format.TABLE else COLUMNS, form)
     if form is Format.TABLE:
         say("`zurau pipeline list NAME` tells what can be set, and where its file is")
 
 
-def _describe(name: str, file: str) -> dict[str, Any]:
-    document = read_document(locate(file))
-    return {"name": name, "doc": document.get("doc", ""), "parameters": list(_parameters(file)), "file": file}
-
-
-def _parameters(file: str) -> dict[str, Parameter]:
-    found = locate(file)
-    problems = Problems(str(found))
-    parameters = read_parameters(read_document(found), problems)
-    problems.raise_any()
-    return parameters
+def _describe(name: str, file: Path) -> dict[str, Any]:
+    document = read_document(file)
+    parameters = list(_parameters(file, document))
+    return {"name": name, "doc": document.get("doc", ""), "parameters": parameters, "file": str(file)}
 
 
 def _show_parameters(name: str, form: Format) -> None:
-    rows = [{"parameter": each.name, "default": each.default, "doc": each.doc} for each in _parameters(name).values()]
+    file = locate(name)
+    parameters = _parameters(file, read_document(file)).values()
+    rows = [{"parameter": each.name, "default": each.default, "doc": each.doc} for each in parameters]
     show_rows(rows, ("parameter", "default", "doc"), form)
     if form is Format.TABLE:
-        say(f"the file: {locate(name)}")
+        say(f"the file: {file}")
+
+
+def _parameters(file: Path, document: dict[str, Any]) -> dict[str, Parameter]:
+    problems = Problems(str(file))
+    parameters = read_parameters(document, problems)
+    problems.raise_any()
+    return parameters

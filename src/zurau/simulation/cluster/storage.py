@@ -55,6 +55,13 @@ class StoredLog:
         self.sums.append(crc32(as_bytes(item), self.last_sum))
         self.items.append(item)
 
+    def write(self, it: Write) -> None:
+        """An item to append, or a point to cut at."""
+        if isinstance(it, Position):
+            self.cut(it)
+        else:
+            self.append(it)
+
     def cut(self, point: Position) -> None:
         keep = len(self.items)
         while keep and (self.ends[keep - 1] > point.offset or self.items[keep - 1].epoch > point.epoch):
@@ -199,19 +206,14 @@ class ReplicaDisk:
         """What was to be seen then. What is safe may still have what an earlier cut took away."""
         log = self.safe.copy()
         for write in self._writes[:-1]:
-            if isinstance(write, Position):
-                log.cut(write)
-            else:
-                log.append(write)
+            log.write(write)
         return log
 
     def _settle(self, count: int) -> None:
         for write in self._writes[:count]:
+            self.safe.write(write)
             if isinstance(write, Position):
-                self.safe.cut(write)
                 self.flushed = min(self.flushed, self._end_of(self.safe))
-            else:
-                self.safe.append(write)
         del self._writes[:count]
 
     def _end_of(self, log: StoredLog) -> Position:
