@@ -26,6 +26,7 @@ from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.files import rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment, SegmentEnd
@@ -79,15 +80,27 @@ class Log:
         self._horizon_ms: int | None = None
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
-        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        *,
+        now_ms: int,
+        clean: bool,
+        last_known: LastKnown | None = None,
+    ) -> Log:
+        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks.
+
+        `last_known`: what the broker's journal says of it; None if it says nothing.
+        """
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
         saved = Checkpoint()
         if checkpoint_file.FILE_NAME in names:
             saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset)
+        recovery = Recovery(disk, directory, settings, saved.start_offset, last_known or LastKnown())
         recovery.run(names, clean=clean or not names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 

@@ -29,6 +29,7 @@ from zurau.log.files import (
     rename_away,
     segment_stem,
 )
+from zurau.log.last_known import LastKnown
 from zurau.log.segment import Segment, SegmentEnd
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
@@ -42,11 +43,14 @@ SCAN_BYTES = 4 * MIB
 class Recovery:
     """Finds the segments of one directory. Blocks, all of it: it is how a log is opened."""
 
-    def __init__(self, disk: Disk, directory: str, settings: LogSettings, start_offset: Offset) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, settings: LogSettings, start_offset: Offset, last_known: LastKnown
+    ) -> None:
         self._disk = disk
         self._directory = directory
         self._settings = settings
         self._start_offset = start_offset
+        self._last_known = last_known
         #: Files that nobody needs any more.
         self.leftovers: list[str] = []
         self.epochs = EpochCache()
