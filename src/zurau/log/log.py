@@ -107,6 +107,10 @@ class Log:
     # What is known of it
 
     @property
+    def damage(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
 
@@ -209,6 +213,11 @@ class Log:
         if self._flushing.is_under_way:  # or else the log was closed meanwhile, and made safe there and then
             self.flushed_offset = max(self.flushed_offset, self._flushing.done(self._active))
 
+    def flush_failed(self) -> None:
+        """The work of the oldest flush failed, but not with `FlushFailed`: it is left to the next one."""
+        if self._flushing.is_under_way:
+            self._flushing.failed(self._active)
+
     def _flush_now(self) -> None:
         """Everything, here and now. Blocks."""
         self._flushing.abandon(self._active)
@@ -250,8 +259,8 @@ class Log:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
+        self._save(Checkpoint(offset, offset))
         self.start_offset = self.compacted_offset = offset
-        self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
@@ -274,9 +283,9 @@ class Log:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
         assert offset <= self.end_offset
         if offset > self.start_offset:
+            self._save(Checkpoint(offset, self.compacted_offset))
             self.start_offset = offset
             self.epochs.cut_start(offset)
-            self._save()
 
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
         """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
@@ -306,7 +315,7 @@ class Log:
         if not self._flushing.names_are_safe or not self._active.size:
             # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
             # directory, and the log would begin at offset 0 again.
-            self._save()
+            self._save(self._checkpoint)
             self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self._segments = kept
         self._flushing.forget(removed)
@@ -377,8 +386,8 @@ class Log:
             for segment in self._segments:
                 segment.index_time()
                 segment.write_indexes()
-            if Checkpoint(self.start_offset, self.compacted_offset) != self._saved:
-                self._save()
+            if self._checkpoint != self._saved:
+                self._save(self._checkpoint)
         for segment in self._segments:
             segment.close()
 
@@ -392,9 +401,13 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
-    def _save(self) -> None:
-        self._saved = Checkpoint(self.start_offset, self.compacted_offset)
-        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), self._saved.content())
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.start_offset, self.compacted_offset)
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
+        self._saved = checkpoint
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

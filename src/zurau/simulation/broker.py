@@ -37,7 +37,7 @@ class SimulatedBroker:
     def start(self) -> None:
         """Open the broker on whatever the disk holds."""
         self.starts += 1
-        world = make_world(self.disk, self.clock, self._seed * 1000 + self.starts)
+        world = make_world(self.disk, self.clock, self._seed * 1000 + self.starts, self.disk.boot_id)
         identity = load_identity(self.disk, world.randomness, BrokerId(1))
         self.broker = Broker(world, identity, self._broker_settings, self._log_settings, GroupSettings())
         self.wait(start(self.broker.open()))
@@ -47,6 +47,10 @@ class SimulatedBroker:
         """Everything that was not flushed may be gone; nobody gets an answer any more."""
         self.clock.forget_timers()
         self.disk.crash()
+
+    def kill(self) -> None:
+        """The process ends at once; what it wrote is there, flushed or not."""
+        self.clock.forget_timers()
 
     def stop(self) -> None:
         """Stop in good order."""
