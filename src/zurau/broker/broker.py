@@ -48,7 +48,8 @@ METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
 METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
-#: What releases before the journal left behind when they stopped in good order.
+#: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
+#: release, which kept none. Older releases remove it when they start, which shows that they ran.
 CLEAN_STOP_FILE = "clean-stop"
 
 
@@ -158,13 +159,14 @@ class Broker:
         ended = self.placement.close()
         try:
             self.journal.close(ended)
+            self.world.disk.replace_file(CLEAN_STOP_FILE, self._stop_mark())
         except DiskFault as fault:
             log.warning("everything has to be checked at the next start: %s", fault)
 
     def _begin(self, disk: Disk) -> Placement:
         """See that the directory is what this broker left, and note the start before anything else is written."""
-        stopped_cleanly = disk.exists(CLEAN_STOP_FILE)
-        knows_metadata = stopped_cleanly or METADATA_LOG in self.journal.logs
+        mark = disk.read_file(CLEAN_STOP_FILE)
+        knows_metadata = mark is not None or METADATA_LOG in self.journal.logs
         has_data = any(partition_directories(disk, besides=[str(METADATA_PARTITION)]))
         if (knows_metadata or has_data) and not holds_segments(disk, str(METADATA_PARTITION)):
             raise CorruptData(
@@ -173,11 +175,14 @@ class Broker:
                 "changed here"
             )
         self._has_data = has_data
-        self.journal.begin()
-        if stopped_cleanly:
-            disk.remove(CLEAN_STOP_FILE)
-            disk.flush_directory("")
-        return Placement(self.world, self.identity, self.journal, clean=stopped_cleanly, opened_late=self._opened_late)
+        if mark != self._stop_mark():
+            self.journal.forget_ends()
+        disk.remove(CLEAN_STOP_FILE)
+        self.journal.begin()  # which flushes the directory too
+        return Placement(self.world, self.identity, self.journal, clean=mark == b"", opened_late=self._opened_late)
+
+    def _stop_mark(self) -> bytes:
+        return b"%d" % self.journal.start_count
 
     def _sort_out(self, placed: list[TopicPartition]) -> None:
         """Directories and the journal hold what the image places here, and nothing else."""

@@ -133,7 +133,7 @@ class Placement:
             producers=producers,
             clock=self._world.clock,
             flusher=self._world.flusher,
-            note_flushed=partial(self._journal.flushed, LogId(topic_id, name.partition)),
+            notes=self._journal.notes_of(LogId(topic_id, name.partition)),
         )
         return partition
 

@@ -81,7 +81,14 @@ class Journal:
             kept_unflushed=is_same_boot and name not in self._known.unrecovered,
         )
 
+    def forget_ends(self) -> None:
+        """Another release, which keeps no journal, has run since: where it left the logs is not known."""
+        self._before = {}, self._before[1]
+
     # What becomes true
+
+    def notes_of(self, name: LogId) -> LogNotes:
+        return LogNotes(self, name)
 
     def begin(self) -> None:
         """The broker starts: written down, durably, before anything else is. Blocks."""
@@ -103,6 +110,13 @@ class Journal:
             self._known.flushed[name] = self._moved[name] = offset
             if self._timer is None and not self._is_writing:
                 self._write_soon()
+
+    def flush_failed(self, name: LogId) -> None:
+        """What was written to this log since its last flush may be gone, though the machine has not restarted."""
+        if name not in self._known.unrecovered:
+            self._known.unrecovered.add(name)
+            self._must_rewrite = True
+            self._write_soon()
 
     def lower(self, name: LogId, offset: Offset) -> Pending[None]:
         """A log is about to be cut: do that when this is done, and not if it failed."""
@@ -172,6 +186,22 @@ class Journal:
 
     def _is_same_boot(self) -> bool:
         return bool(self._boot_id) and self._known.boot_id == self._boot_id
+
+
+class LogNotes:
+    """The journal as one log sees it."""
+
+    __slots__ = ("_journal", "_name")
+
+    def __init__(self, journal: Journal, name: LogId) -> None:
+        self._journal = journal
+        self._name = name
+
+    def flushed(self, offset: Offset) -> None:
+        self._journal.flushed(self._name, offset)
+
+    def flush_failed(self) -> None:
+        self._journal.flush_failed(self._name)
 
 
 class _JournalFile:

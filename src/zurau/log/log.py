@@ -24,6 +24,7 @@ from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
+from zurau.log.damage import DamagedRange
 from zurau.log.files import rename_away
 from zurau.log.flushing import Flushing
 from zurau.log.last_known import LastKnown
@@ -100,19 +101,21 @@ class Log:
         saved = Checkpoint()
         if checkpoint_file.FILE_NAME in names:
             saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset, last_known or LastKnown())
-        recovery.run(names, clean=clean or not names)
+        recovery = Recovery(disk, directory, settings, saved.start_offset, last_known, clean=clean or not names)
+        recovery.run(names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 
     # What is known of it
 
     @property
-    def damage(self) -> tuple[str, ...]:
-        return ()
-
-    @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def damage(self) -> list[DamagedRange]:
+        """What is known to be damaged, in order of offset. More may be found by whoever reads."""
+        ranges = (one for segment in self._segments for one in segment.damage)
+        return [one for one in ranges if one.next_offset > self.start_offset]
 
     @property
     def statistics(self) -> LogStatistics:
@@ -133,6 +136,10 @@ class Log:
         ):
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
+            if len(self._segments) == 1:
+                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+                self.start_offset = header.base_offset
+                self._save()
         if segment.end.position == 0:
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
@@ -315,7 +322,7 @@ class Log:
         if not self._flushing.names_are_safe or not self._active.size:
             # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
             # directory, and the log would begin at offset 0 again.
-            self._save(self._checkpoint)
+            self._save()
             self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self._segments = kept
         self._flushing.forget(removed)
@@ -387,7 +394,7 @@ class Log:
                 segment.index_time()
                 segment.write_indexes()
             if self._checkpoint != self._saved:
-                self._save(self._checkpoint)
+                self._save()
         for segment in self._segments:
             segment.close()
 
@@ -405,7 +412,8 @@ class Log:
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(self.start_offset, self.compacted_offset)
 
-    def _save(self, checkpoint: Checkpoint) -> None:
+    def _save(self, checkpoint: Checkpoint | None = None) -> None:
+        checkpoint = checkpoint or self._checkpoint
         self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
         self._saved = checkpoint
 

@@ -26,6 +26,7 @@ log = logging.getLogger("zurau.host")
 
 Command = TypeVar("Command")
 
+#: Read at once when a log is replayed. Any value is right: a batch comes whole.
 READ_BYTES = 1 * MIB
 
 
@@ -51,8 +52,11 @@ class MachineHost(Generic[Command]):
         """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
         stored = self.partition.log
         while self._applied < stored.end_offset:
-            chunk = stored.read(self._applied, READ_BYTES, stored.end_offset, may_block=True)
-            if not chunk:
+            try:
+                chunk = stored.read(self._applied, READ_BYTES, stored.end_offset, may_block=True)
+            except CorruptData as damage:
+                raise self._damaged(self._applied, damage) from damage
+            if not chunk:  # nothing is left behind the last batch
                 self.gaps.append((self._applied, stored.end_offset))
                 self._applied = stored.end_offset
             self._apply_batches(memoryview(chunk))
@@ -120,10 +124,13 @@ class MachineHost(Generic[Command]):
             for record in iter_records(batch):
                 self._apply_stored(StateRecord(record.key, record.value), record.offset)
         except (CorruptData, ProtocolViolation, LookupError) as fault:
-            raise CorruptData(
-                f"{self.partition.name} is damaged at offset {header.base_offset} ({fault!r}); look at it with `zurau "
-                "log check`, restore its directory from a copy, or give up what is damaged with `zurau log repair`"
-            ) from fault
+            raise self._damaged(header.base_offset, fault) from fault
+
+    def _damaged(self, offset: Offset, fault: Exception) -> CorruptData:
+        return CorruptData(
+            f"{self.partition.name} is damaged at offset {offset} ({fault}); look at it with `zurau log check`, and "
+            "restore its directory from a copy or give up what is damaged with `zurau log repair`"
+        )
 
     def _apply_stored(self, record: StateRecord, offset: Offset) -> None:
         try:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from zurau.errors import CorruptData, DiskFault, FlushFailed, Refused
 from zurau.ids import BrokerId, Epoch, Offset, TopicId, TopicPartition
+from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
@@ -45,7 +46,7 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_note_flushed", "_waiters",
+        "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_notes", "_waiters",
         "broker_id", "fault", "log", "name", "producers", "replica", "topic_id",
     )  # fmt: skip
 
@@ -60,9 +61,9 @@ class Partition:
         producers: Producers,
         clock: Clock,
         flusher: Flusher,
-        note_flushed: Callable[[Offset], None] = lambda _: None,
+        notes: LogNotes | None = None,
     ) -> None:
-        """`note_flushed` is told how far the log is flushed, each time that it is flushed further."""
+        """`notes`: where to write down how far the log is flushed."""
         self.name = name
         self.topic_id = topic_id
         self.log = log
@@ -75,12 +76,13 @@ class Partition:
         self._flusher = flusher
         self._flushing = False
         self._flush_timer: Timer | None = None
-        self._note_flushed = note_flushed
+        self._notes = notes
         self._is_closed = False
         #: Why nothing is taken: until a restart if a flush failed, else until what failed was tried again and worked.
         self.fault: DiskFault | None = None
         self._waiters = Waiters()
-        note_flushed(log.flushed_offset)
+        if notes is not None:
+            notes.flushed(log.flushed_offset)
         self._stored_more()
 
     # What is known of it
@@ -193,7 +195,8 @@ class Partition:
             log.info("%s takes writes again", self.name)
             self.fault = None
         self.log.flush_done()
-        self._note_flushed(self.log.flushed_offset)
+        if self._notes is not None:
+            self._notes.flushed(self.log.flushed_offset)
         self._stored_more()
 
     def _not_flushed(self, fault: DiskFault) -> None:
@@ -201,6 +204,8 @@ class Partition:
         if isinstance(fault, FlushFailed):
             # The kernel may have dropped what it could not write; asking again would report success.
             log.error("%s takes no more writes until the broker is restarted: %s", self.name, fault)
+            if self._notes is not None:
+                self._notes.flush_failed()
         else:
             if self.fault is None:
                 log.warning("%s takes no writes until this works, which is tried again and again: %s", self.name, fault)
