@@ -357,10 +357,11 @@ class Recovery:
     def _epochs_from_batches(self) -> None:
         for segment in self.segments:
             try:
-                for _, header in segment.headers():
+                # Only walked: what is wrong is not judged here, for it may be no more than a torn tail.
+                for header in _walked(segment, 0):
                     if header.leader_epoch > self.epochs.last_epoch:
                         self.epochs.assign(header.leader_epoch, header.base_offset)
-            except CorruptData:
+            except DiskFault:
                 return
 
     def _path(self, name: str) -> str:
