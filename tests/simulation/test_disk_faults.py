@@ -210,7 +210,9 @@ def test_a_damaged_metadata_log_is_not_replayed_as_something_else(client, disk):
     position = disk.read_file(METADATA_LOG).index(b"other")
     client.broker.stop()
     disk.flip_bit(METADATA_LOG, position)
-    with pytest.raises(DiskFault, match=r"offset 3 damaged .*does not start.*zurau log check.*restore.*zurau log repair"):
+    with pytest.raises(
+        DiskFault, match=r"offset 3 damaged .*does not start.*zurau log check.*restore.*zurau log repair"
+    ):
         client.broker.start()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 
 from zurau.broker.directories import partition_directories
+from zurau.broker.health import Health
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
 from zurau.broker.placement import Placement
@@ -79,6 +80,7 @@ class Broker:
         #: Partitions of `__consumer_offsets` whose groups are not served, and why.
         self.groups_not_served: dict[TopicPartition, str] = {}
         self.troubles = Troubles(world.clock)
+        self.health = Health(self)
         self.journal = Journal(world)
         self.placement = self._begin(world.disk)
         self.controller = self._load_controller()
