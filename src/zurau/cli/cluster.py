@@ -85,10 +85,9 @@ def health(
     """
     from zurau.client.admin import Admin
 
-    bootstrap, timeout, form = (
-        _given_before(context, name, value)
-        for name, value in (("bootstrap", bootstrap), ("timeout", timeout), ("form", form))
-    )
+    bootstrap = _given_before(context, "bootstrap", bootstrap)
+    timeout = _given_before(context, "timeout", timeout)
+    form = Format(_given_before(context, "form", form))
     with open_cluster(bootstrap, timeout) as opened:
         admin = Admin(opened)
         known = admin.describe_cluster()

@@ -240,8 +240,11 @@ class Segment:
         if not self.index_is_wrong:
             entry = self.offset_index.last_at_most(offset - self.base_offset, may_block=may_block)
         try:
-            for place in self._places_from_entry(entry, may_block=may_block):
+            places = self._places_from_entry(entry, may_block=may_block)
+            for place in places:
                 if place.last_offset >= offset:
+                    if place.base_offset > offset:
+                        next(places, None)  # if that is no gap but a wrong offset, it shows in the one behind
                     return place.start
         except _IndexIsWrongError:
             return self.find(offset, may_block=may_block)
@@ -259,7 +262,7 @@ class Segment:
         try:
             for place in places:
                 if place.last_offset >= upto or (place.stop > limit and stop > start):
-                    return stop, place.base_offset
+                    return stop, place.base_offset if place.start == stop else next_offset
                 stop, next_offset = place.stop, place.last_offset + 1
         except _IndexIsWrongError:
             return self._cut(start, max_bytes, upto, may_block=may_block)
@@ -332,7 +335,11 @@ class Segment:
                 window = self.file.read(position, min(wanted, end.position - position), may_block=may_block)
                 window_start, at = position, 0
             place = _place_in(window, at, position)
-            if place is None or place.stop > end.position or not offset <= place.base_offset <= place.last_offset:
+            if (
+                place is None
+                or place.stop > end.position
+                or not offset <= place.base_offset <= place.last_offset < end.offset
+            ):
                 self._look_closer(position, may_block=may_block)
                 continue
             yield place, window, at

@@ -25,11 +25,17 @@ CALLER = Caller("127.0.0.1", Endpoint("127.0.0.1", 9092))
 class SimulatedBroker:
     """A broker on a disk that forgets; the disk and the clock stay when the broker goes."""
 
-    def __init__(self, seed: int, log_settings: LogSettings, broker_settings: BrokerSettings | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        log_settings: LogSettings,
+        broker_settings: BrokerSettings | None = None,
+        disk: SimulatedDisk | None = None,
+    ) -> None:
         self._seed = seed
         self._log_settings = log_settings
         self._broker_settings = broker_settings or BrokerSettings(offsets_topic_num_partitions=2)
-        self.disk = SimulatedDisk(seed)
+        self.disk = disk or SimulatedDisk(seed)
         self.clock = VirtualClock()
         self.starts = 0
         self.start()
