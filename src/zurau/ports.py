@@ -60,6 +60,8 @@ class Disk(Protocol):
 
     def exists(self, path: str) -> bool: ...
 
+    def is_directory(self, path: str) -> bool: ...
+
     def file_size(self, path: str) -> int: ...
 
     def list_directory(self, path: str) -> list[str]:
@@ -129,3 +131,6 @@ class World:
     workers: Workers
     flusher: Flusher
     randomness: Randomness
+    #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the
+    #: system does not tell.
+    boot_id: str

@@ -24,8 +24,10 @@ from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
+from zurau.log.damage import DamagedRange
 from zurau.log.files import rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment, SegmentEnd
@@ -79,16 +81,28 @@ class Log:
         self._horizon_ms: int | None = None
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
-        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        *,
+        now_ms: int,
+        clean: bool,
+        last_known: LastKnown | None = None,
+    ) -> Log:
+        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks.
+
+        `last_known`: what the broker's journal says of it; None if it says nothing.
+        """
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
         saved = Checkpoint()
         if checkpoint_file.FILE_NAME in names:
             saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset)
-        recovery.run(names, clean=clean or not names)
+        recovery = Recovery(disk, directory, settings, saved.start_offset, last_known, clean=clean or not names)
+        recovery.run(names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 
     # What is known of it
@@ -96,6 +110,12 @@ class Log:
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def damage(self) -> list[DamagedRange]:
+        """What is known to be damaged, in order of offset. More may be found by whoever reads."""
+        ranges = (one for segment in self._segments for one in segment.damage)
+        return [one for one in ranges if one.next_offset > self.start_offset]
 
     @property
     def statistics(self) -> LogStatistics:
@@ -116,6 +136,10 @@ class Log:
         ):
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
+            if len(self._segments) == 1:
+                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+                self.start_offset = header.base_offset
+                self._save()
         if segment.end.position == 0:
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
@@ -196,6 +220,11 @@ class Log:
         if self._flushing.is_under_way:  # or else the log was closed meanwhile, and made safe there and then
             self.flushed_offset = max(self.flushed_offset, self._flushing.done(self._active))
 
+    def flush_failed(self) -> None:
+        """The work of the oldest flush failed, but not with `FlushFailed`: it is left to the next one."""
+        if self._flushing.is_under_way:
+            self._flushing.failed(self._active)
+
     def _flush_now(self) -> None:
         """Everything, here and now. Blocks."""
         self._flushing.abandon(self._active)
@@ -237,8 +266,8 @@ class Log:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
+        self._save(Checkpoint(offset, offset))
         self.start_offset = self.compacted_offset = offset
-        self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
@@ -261,9 +290,9 @@ class Log:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
         assert offset <= self.end_offset
         if offset > self.start_offset:
+            self._save(Checkpoint(offset, self.compacted_offset))
             self.start_offset = offset
             self.epochs.cut_start(offset)
-            self._save()
 
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
         """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
@@ -364,7 +393,7 @@ class Log:
             for segment in self._segments:
                 segment.index_time()
                 segment.write_indexes()
-            if Checkpoint(self.start_offset, self.compacted_offset) != self._saved:
+            if self._checkpoint != self._saved:
                 self._save()
         for segment in self._segments:
             segment.close()
@@ -379,9 +408,14 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
-    def _save(self) -> None:
-        self._saved = Checkpoint(self.start_offset, self.compacted_offset)
-        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), self._saved.content())
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.start_offset, self.compacted_offset)
+
+    def _save(self, checkpoint: Checkpoint | None = None) -> None:
+        checkpoint = checkpoint or self._checkpoint
+        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
+        self._saved = checkpoint
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

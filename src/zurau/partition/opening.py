@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from zurau.errors import CorruptData
 from zurau.ids import TopicId, id_bytes, id_text
-from zurau.log.files import LOG_SUFFIX
 from zurau.log.log import Log
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
@@ -19,12 +18,18 @@ from zurau.ports import Disk
 TOPIC_ID_FILE = "partition.metadata"
 PRODUCERS_FILE = "producers.snapshot"
 
+_SEGMENT_FORM = re.compile(r"\d{20}\.log")
 _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
 
 def holds_partition(disk: Disk, directory: str) -> bool:
     """Whether this is a partition's directory, and not something else that lies there."""
-    return any(name == TOPIC_ID_FILE or name.endswith(LOG_SUFFIX) for name in disk.list_directory(directory))
+    return any(name == TOPIC_ID_FILE or _SEGMENT_FORM.fullmatch(name) for name in disk.list_directory(directory))
+
+
+def holds_segments(disk: Disk, directory: str) -> bool:
+    """Whether there is a log in it."""
+    return any(_SEGMENT_FORM.fullmatch(name) for name in disk.list_directory(directory))
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:

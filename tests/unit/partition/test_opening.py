@@ -38,7 +38,8 @@ def test_a_torn_topic_id_is_none_at_all(disk, content):
 
 
 @pytest.mark.parametrize(
-    ("name", "holds"), [("partition.metadata", True), ("00000000000000000000.log", True), ("notes.txt", False)]
+    ("name", "holds"),
+    [("partition.metadata", True), ("00000000000000000000.log", True), ("notes.txt", False), ("notes.log", False)],
 )
 def test_a_partitions_directory_is_known_by_its_files(disk, name, holds):
     disk.make_directory("t-0")
