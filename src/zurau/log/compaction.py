@@ -12,6 +12,9 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
 - So does the last batch of each segment: a segment that ends before the next one begins has lost its end in a crash,
   and recovery must not take a compacted one for that.
 - Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
+- Batches that cannot be read stay as they are too: an older version or another broker may have taken them. So do those
+  with more records than keys can be learned at a time. Nothing is learned from a batch that stays as it is, so its
+  tombstones must stay with it.
 - Memory is bounded by the number of keys that are learned at a time, some 200 bytes each. When there are more, the
   compaction ends where it stopped learning, and the next one goes on from there.
 
@@ -42,6 +45,8 @@ from zurau.settings import INT32_MAX
 #: Keys learned at a time: about 100 MB.
 KEYS_MAX = 500_000
 _DIGEST_BYTES = 16
+#: Times beyond are nobody's, and differences between them would not fit into a record.
+_TIMESTAMP_MAX = 1 << 62
 
 
 class CompactionJob:
@@ -96,12 +101,14 @@ class CompactionJob:
                     self._last_batches[header.producer_id] = header.base_offset
                 if header.base_offset < self.compacted_offset or is_full:
                     continue
-                if not _is_left_alone(header):
-                    for record in iter_records(_read(segment, position, header)):
-                        if record.key is not None:
-                            self._last_offsets[_digest(record.key)] = record.offset
+                records = _read_records(header, _read(segment, position, header))
+                if self._last_offsets and len(self._last_offsets) + len(records or ()) > KEYS_MAX:
+                    is_full = True
+                    continue
+                for record in records or ():
+                    if record.key is not None:
+                        self._last_offsets[_digest(record.key)] = record.offset
                 self.compacted_offset = header.next_offset
-                is_full = len(self._last_offsets) >= KEYS_MAX
         if not is_full:
             self.compacted_offset = self.segments[-1].end.offset
 
@@ -146,13 +153,13 @@ class CompactionJob:
 
     def _filter(self, batch: bytes, header: BatchHeader, *, is_last: bool) -> bytes | bytearray | None:
         """The batch with what stays of its records, or None if it may go as a whole."""
-        if _is_left_alone(header):
+        records = _read_records(header, batch)
+        if records is None:
             return batch
-        records = list(iter_records(batch))
         kept = [record for record in records if self._is_kept(record, header)]
         horizon_ms = header.delete_horizon_ms
         if horizon_ms is None and header.last_offset < self.compacted_offset and _has_tombstone(kept):
-            horizon_ms = self._now_ms + self._settings.delete_retention_ms
+            horizon_ms = min(self._now_ms + self._settings.delete_retention_ms, _TIMESTAMP_MAX)
         elif len(kept) == len(records):
             self._note_horizon(kept, horizon_ms)
             return batch
@@ -229,8 +236,15 @@ def swap_in(
     return sorted(kept, key=lambda segment: segment.base_offset), removals
 
 
-def _is_left_alone(header: BatchHeader) -> bool:
-    return header.is_control or header.is_transactional
+def _read_records(header: BatchHeader, batch: bytes) -> Sequence[Record] | None:
+    """The records of a batch, or None if it is to stay as it is."""
+    if header.is_control or header.is_transactional or header.record_count > KEYS_MAX:
+        return None
+    try:
+        records = list(iter_records(batch))
+    except CorruptData:
+        return None
+    return records if all(abs(record.timestamp) <= _TIMESTAMP_MAX for record in records) else None
 
 
 def _has_tombstone(records: Sequence[Record]) -> bool:

@@ -133,6 +133,12 @@ def stamp(buffer: bytearray | memoryview, base_offset: Offset, leader_epoch: Epo
     return parse_header(buffer, position)
 
 
+def stamp_max_timestamp(buffer: bytearray | memoryview, max_timestamp: int) -> None:
+    """Correct what the header says of the records' timestamps, in place. The checksum covers it and is made anew."""
+    _MAX_TIMESTAMP.pack_into(buffer, _MAX_TIMESTAMP_AT, max_timestamp)
+    seal(buffer)
+
+
 def stamp_append_time(buffer: bytearray | memoryview, now_ms: int) -> None:
     """Replace the records' timestamps by one for the batch, in place. The checksum covers it and is made anew."""
     (attributes,) = _ATTRIBUTES.unpack_from(buffer, _ATTRIBUTES_AT)

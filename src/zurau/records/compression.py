@@ -21,6 +21,10 @@ from zurau.ports import Buffer
 from zurau.records.frame_sizes import lz4_content_bytes, zstd_content_bytes
 
 
+class TooLarge(CorruptData):
+    """The content is larger than allowed, or damaged so that this cannot be told."""
+
+
 class Compression(IntEnum):
     """Numbers as in a batch's attributes; lower-case names are those of the `compression.type` setting."""
 
@@ -62,7 +66,7 @@ def compress(data: Buffer, codec: int) -> bytes:
 
 
 def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
-    """The content of `data`, at most `limit_bytes` of it. Raises `CorruptData` if it is damaged or larger."""
+    """The content of `data`. Raises `CorruptData` if it is damaged, `TooLarge` if it is over `limit_bytes`."""
     match codec:
         case Compression.NONE:
             return data
@@ -75,6 +79,19 @@ def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
         case Compression.ZSTD:
             return _decompress_frame(cramjam.zstd.decompress_into, data, zstd_content_bytes(data), limit_bytes)
     raise CorruptData(f"there is no compression codec {codec}")
+
+
+def likely_bytes(data: Buffer, codec: int) -> int:
+    """What `data` will probably unpack to, by what it says of itself. Whoever sent it may be lying."""
+    told: int | None = None
+    match codec:
+        case Compression.NONE:
+            return len(data)
+        case Compression.GZIP:
+            told = int.from_bytes(data[-4:], "little")  # true of one member of less than 4 GiB
+        case Compression.ZSTD:
+            told = zstd_content_bytes(data)
+    return max(told or _USUAL_RATIO * len(data), len(data))
 
 
 def _compress_xerial(data: memoryview) -> bytes:
@@ -143,9 +160,9 @@ def _decompress_frame(
         except cramjam.DecompressionError as error:
             # "Too small" and "damaged" come as the same error; only at the limit does it matter which.
             if room == limit_bytes:
-                raise CorruptData(f"damaged, or unpacks to more than {limit_bytes} bytes: {error}") from None
+                raise TooLarge(f"damaged, or unpacks to more than {limit_bytes} bytes: {error}") from None
         room = min(4 * room, limit_bytes)
 
 
-def _too_large(limit_bytes: int) -> CorruptData:
-    return CorruptData(f"unpacks to more than {limit_bytes} bytes")
+def _too_large(limit_bytes: int) -> TooLarge:
+    return TooLarge(f"unpacks to more than {limit_bytes} bytes")
