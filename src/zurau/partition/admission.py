@@ -17,19 +17,24 @@ from zurau.errors import CorruptData, Refused
 from zurau.log.settings import LogSettings
 from zurau.records.batch import (
     HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
     MAGIC,
     BatchHeader,
     check_crc,
+    parse_header,
     stamp_append_time,
-    stamp_max_timestamp,
+    stamp_create_time,
 )
 from zurau.records.builder import repack
 from zurau.records.compression import Compression, TooLarge, decompress, likely_bytes
-from zurau.records.pure_walk import COUNT, INT64_MIN, KEYLESS, MISTIMED, TIMESTAMP
+from zurau.records.frame_sizes import is_lz4_for_java
+from zurau.records.pure_walk import COUNT, IMPOSSIBLE_TIME, INT64_MIN, KEYLESS, PLACES_MAX
 from zurau.records.record import UNPACKED_BYTES_MAX
 from zurau.records.walk import FAULTS, IS_COMPILED, walk
 from zurau.settings import INT64_MAX, KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
+
+NO_TIMESTAMP = -1
 
 KNOWN_CODECS = frozenset(map(int, Compression))
 #: Values of `compression.type` that name a codec of our choice instead of the producer's.
@@ -49,6 +54,16 @@ class InvalidRecords(Refused):
         self.places = places
 
 
+def read_header(batch: memoryview) -> BatchHeader:
+    """The header of what a producer sent. Raises `Refused` if it is none."""
+    try:
+        return parse_header(batch)
+    except CorruptData as fault:
+        claimed = int.from_bytes(batch[8:LENGTH_PREFIX_BYTES], "big", signed=True) + LENGTH_PREFIX_BYTES
+        is_cut = len(batch) < LENGTH_PREFIX_BYTES or claimed >= HEADER_BYTES
+        raise Refused(ErrorCode.INVALID_RECORD if is_cut else ErrorCode.CORRUPT_MESSAGE, str(fault)) from fault
+
+
 class Admission:
     """The rules of one topic at one moment."""
 
@@ -61,7 +76,8 @@ class Admission:
     def check(self, batch: memoryview, header: BatchHeader) -> None:
         """Raise `Refused` for a batch whose header alone says that it may not enter."""
         if header.magic != MAGIC:
-            raise Refused(ErrorCode.INVALID_RECORD, f"batches of version {MAGIC} are taken, not {header.magic}")
+            code = ErrorCode.INVALID_RECORD if 0 <= header.magic < MAGIC else ErrorCode.CORRUPT_MESSAGE
+            raise Refused(code, f"batches of version {MAGIC} are taken, not {header.magic}")
         self._check_size(batch, header)
         if header.compression not in KNOWN_CODECS:
             raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"there is no codec {header.compression}")
@@ -73,10 +89,13 @@ class Admission:
             raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
         if header.is_transactional:
             raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
-        if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
-            raise Refused(ErrorCode.INVALID_RECORD, "an idempotent batch needs an epoch and a sequence number")
-        if header.uses_append_time:
-            raise Refused(ErrorCode.INVALID_TIMESTAMP, "the time of the append is the broker's to give")
+        if header.producer_id >= 0 and header.base_sequence < 0:
+            raise Refused(ErrorCode.INVALID_RECORD, "an idempotent batch needs a sequence number")
+        if header.producer_id >= 0 and header.producer_epoch < 0:
+            raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH, "an idempotent batch needs an epoch")
+        if header.uses_append_time and (self._gives_time or header.max_timestamp == NO_TIMESTAMP):
+            places = range(min(header.record_count, PLACES_MAX))
+            raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, places, "the time of the append is the broker's to give")
 
     def is_quick(self, batch: memoryview, header: BatchHeader) -> bool:
         """Whether `examine` will probably be done within about a millisecond."""
@@ -99,6 +118,8 @@ class Admission:
             raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its checksum")
         payload = batch[HEADER_BYTES:]
         codec = header.compression
+        if codec == Compression.LZ4 and not is_lz4_for_java(payload):
+            raise Refused(ErrorCode.INVALID_RECORD, "lz4 has to be one frame of independent blocks, which all can read")
         if codec != Compression.NONE:
             try:
                 payload = memoryview(decompress(payload, codec, min(limit_bytes, UNPACKED_BYTES_MAX)))
@@ -111,23 +132,28 @@ class Admission:
         max_timestamp = self._walk(payload, header)
         if self._codec(header) != codec:
             batch = self._pack(payload, header)
-        if self._settings.message_timestamp_type == "LogAppendTime":
+        if self._gives_time:
             stamp_append_time(batch, self._now_ms)
-        elif max_timestamp != header.max_timestamp:
-            stamp_max_timestamp(batch, max_timestamp)
+        elif max_timestamp != header.max_timestamp or header.uses_append_time:
+            stamp_create_time(batch, max_timestamp)
         return batch
+
+    @property
+    def _gives_time(self) -> bool:
+        """Whether the time of the append counts, and not what producers say."""
+        return self._settings.message_timestamp_type == "LogAppendTime"
 
     def _codec(self, header: BatchHeader) -> int:
         """The codec under which this topic stores a batch."""
         return CODECS.get(self._settings.compression_type, header.compression)
 
     def _check_size(self, batch: memoryview, header: BatchHeader) -> None:
-        if header.length > self._settings.max_message_bytes:
-            raise self._too_large(header.length)
         if header.length > len(batch):
             raise Refused(ErrorCode.INVALID_RECORD, "the batch is cut short")
         if header.length < len(batch):
             raise Refused(ErrorCode.INVALID_RECORD, "send one batch for each partition in a request")
+        if header.length > self._settings.max_message_bytes:
+            raise self._too_large(header.length)
 
     def _too_large(self, length: int) -> Refused:
         return Refused(
@@ -139,7 +165,7 @@ class Admission:
         """Raise `Refused` unless all records may enter. Returns their largest timestamp."""
         settings = self._settings
         earliest, latest = INT64_MIN, INT64_MAX
-        if settings.message_timestamp_type != "LogAppendTime":
+        if not self._gives_time:
             earliest = max(INT64_MIN, self._now_ms - settings.message_timestamp_before_max_ms)
             latest = min(INT64_MAX, self._now_ms + settings.message_timestamp_after_max_ms)
         needs_keys = "compact" in settings.cleanup_policy
@@ -148,11 +174,10 @@ class Admission:
         )
         if not fault:
             return max_timestamp
-        if fault >= COUNT:
-            code = ErrorCode.INVALID_TIMESTAMP if fault == TIMESTAMP else ErrorCode.INVALID_RECORD
-            raise Refused(code, f"{FAULTS[fault]}{f' (record {places[0]} of the batch)' if places else ''}")
-        code = ErrorCode.INVALID_TIMESTAMP if fault & MISTIMED else ErrorCode.INVALID_RECORD
-        assert fault & (KEYLESS | MISTIMED), "there are no other verdicts"
+        if fault >= COUNT and fault != IMPOSSIBLE_TIME:
+            where = f" (record {places[0]} of the batch)" if places else ""
+            raise Refused(ErrorCode.INVALID_RECORD, FAULTS[fault] + where)
+        code = ErrorCode.INVALID_RECORD if fault == KEYLESS else ErrorCode.INVALID_TIMESTAMP
         raise InvalidRecords(code, places, FAULTS[fault])
 
     def _pack(self, payload: memoryview, header: BatchHeader) -> memoryview:

@@ -123,7 +123,7 @@ class Partition:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
-                return Appended(repeated.base_offset, next_offset, -1)
+                return Appended(repeated.base_offset, next_offset, repeated.timestamp)
         written = self._write(batch)
         self.producers.written(written, self._clock.now_ms())
         return Appended(

@@ -10,7 +10,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
-    PLACES_MAX = 100
+    PLACES_MAX = 1000
     RECORD_BYTES_MIN = 7
     UNLOCKED_FROM_BYTES = 65536
 
@@ -27,6 +27,7 @@ cdef enum:
     VALUE = 9
     HEADERS = 10
     LEFT_OVER = 11
+    IMPOSSIBLE_TIME = 12
 
 cdef int64_t LARGEST = 0x7FFFFFFFFFFFFFFF
 cdef int64_t SMALLEST = -LARGEST - 1
@@ -173,7 +174,7 @@ cdef inline int read_record(
     if not read_long(&at, end, &number):
         return TIMESTAMP
     if not sum_fits(base_timestamp, number):
-        return TIMESTAMP
+        return IMPOSSIBLE_TIME
     timestamp[0] = base_timestamp + number
     if not read_int(&at, end, &number) or number != place:
         return OFFSET

@@ -133,8 +133,10 @@ def stamp(buffer: bytearray | memoryview, base_offset: Offset, leader_epoch: Epo
     return parse_header(buffer, position)
 
 
-def stamp_max_timestamp(buffer: bytearray | memoryview, max_timestamp: int) -> None:
-    """Correct what the header says of the records' timestamps, in place. The checksum covers it and is made anew."""
+def stamp_create_time(buffer: bytearray | memoryview, max_timestamp: int) -> None:
+    """Let the records' own timestamps count, of which this is the largest, in place. The checksum is made anew."""
+    (attributes,) = _ATTRIBUTES.unpack_from(buffer, _ATTRIBUTES_AT)
+    _ATTRIBUTES.pack_into(buffer, _ATTRIBUTES_AT, attributes & ~APPEND_TIME_BIT)
     _MAX_TIMESTAMP.pack_into(buffer, _MAX_TIMESTAMP_AT, max_timestamp)
     seal(buffer)
 

@@ -126,6 +126,9 @@ def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytes:
     position = len(_XERIAL_HEADER)
     left = limit_bytes
     while position < len(data):
+        if data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:  # one stream behind the other
+            position += len(_XERIAL_HEADER)
+            continue
         if position + _BLOCK_LENGTH.size > len(data):
             raise CorruptData("snappy: the data ends too early")
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)

@@ -10,7 +10,7 @@ from zurau.ports import Buffer
 from zurau.settings import INT64_MAX
 
 #: How many of the records at fault are named.
-PLACES_MAX = 100
+PLACES_MAX = 1000
 #: A record has at least seven parts of one byte each.
 RECORD_BYTES_MIN = 7
 INT64_MIN = -INT64_MAX - 1
@@ -31,6 +31,7 @@ KEY = 8
 VALUE = 9
 HEADERS = 10
 LEFT_OVER = 11
+IMPOSSIBLE_TIME = 12
 
 #: What is wrong (one of the above), with which records (the first of them), and the largest timestamp or -1.
 Walked = tuple[int, tuple[int, ...], int]
@@ -112,7 +113,7 @@ def _walk_record(data: bytes, position: int, place: int, base_timestamp: int) ->
     delta_ms, position = _read(data, position, end, TIMESTAMP, LONG_BITS)
     timestamp = base_timestamp + delta_ms
     if not INT64_MIN <= timestamp <= INT64_MAX:
-        raise _Fault(TIMESTAMP)
+        raise _Fault(IMPOSSIBLE_TIME)
     offset, position = _read(data, position, end, OFFSET)
     if offset != place:
         raise _Fault(OFFSET)

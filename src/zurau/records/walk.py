@@ -22,10 +22,11 @@ FAULTS = {
     pure_walk.KEYLESS | pure_walk.MISTIMED: "timestamps are too far from the broker's time, and keys are missing",
     pure_walk.COUNT: "the batch is too short for as many records as it claims",
     pure_walk.RECORD_LENGTH: "a record's length and content disagree",
-    pure_walk.TIMESTAMP: "a record's timestamp is not a time",
+    pure_walk.TIMESTAMP: "a timestamp does not fit into its record",
     pure_walk.OFFSET: "the offsets of records must be 0, 1, 2 and so on within their batch",
     pure_walk.KEY: "a key does not fit into its record",
     pure_walk.VALUE: "a value does not fit into its record",
     pure_walk.HEADERS: "a header does not fit into its record, or has no key, or one that is not UTF-8",
     pure_walk.LEFT_OVER: "bytes follow the last record of the batch",
+    pure_walk.IMPOSSIBLE_TIME: "a record's timestamp is not a time",
 }

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from zurau.api.kafka.call import Call
 from zurau.api.within import within
-from zurau.errors import CorruptData, ProtocolViolation, Refused
+from zurau.errors import ProtocolViolation, Refused
 from zurau.machines.controller.names import is_internal
-from zurau.partition.admission import InvalidRecords
+from zurau.partition.admission import InvalidRecords, read_header
 from zurau.partition.partition import Appended, Partition
 from zurau.pending import Pending, all_of, done, start
-from zurau.records.batch import parse_header
 from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.produce import (
@@ -125,10 +124,7 @@ def _append_batch(partition: Partition, data: PartitionProduceData, version: int
     batch = data.records
     if not isinstance(batch, memoryview) or not batch:
         raise Refused(ErrorCode.INVALID_RECORD, "there are no records for this partition in the request")
-    try:
-        header = parse_header(batch)
-    except CorruptData as fault:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, str(fault)) from fault
+    header = read_header(batch)
     if header.compression == Compression.ZSTD and version < ZSTD_SINCE:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {ZSTD_SINCE} or later")
     return partition.append(batch, header)
