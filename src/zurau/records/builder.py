@@ -159,6 +159,16 @@ def encode_record(
     output += body
 
 
+def encode_packed(output: bytearray, offset_delta: int, timestamp_delta: int, rest: Buffer) -> None:
+    """Add one record of which everything behind the offset is encoded already, with its length before it."""
+    body = bytearray(1)
+    write_varint(body, timestamp_delta)
+    write_varint(body, offset_delta)
+    write_varint(output, len(body) + len(rest))
+    output += body
+    output += rest
+
+
 def write_varint(output: bytearray, number: int) -> None:
     """Add a zigzag number of up to 64 bits."""
     rest = (number << 1) ^ (number >> 63)

@@ -181,4 +181,6 @@ def test_the_brokers_time_is_under_the_checksum():
 
 
 def test_a_producer_may_not_give_the_time_of_the_append():
-    assert refusal(changed(22, b"\x08")) == ErrorCode.INVALID_TIMESTAMP
+    batch = changed(22, b"\x08")
+    assert refusal(batch, message_timestamp_type="LogAppendTime") == ErrorCode.INVALID_TIMESTAMP
+    assert not parse_header(examine(batch)).uses_append_time
