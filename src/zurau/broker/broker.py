@@ -135,7 +135,7 @@ class Broker:
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
-        self.searches.close()
+        self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
             host.close(_is_stopping)

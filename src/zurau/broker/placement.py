@@ -113,8 +113,8 @@ class Placement:
 
         Returns whether all could be left so.
         """
-        self._judges.close()
         closed_well = [self._close(partition) for partition in self.partitions.values()]
+        self._judges.close(_broker_stops)
         return all(closed_well)
 
     def _close(self, partition: Partition) -> bool:

@@ -36,22 +36,28 @@ WAITING_BYTES_MAX = 128 * MIB
 class Lane:
     """Work for a worker, one piece at a time, in the order in which it came."""
 
-    __slots__ = ("_is_busy", "_waiting", "_workers")
+    __slots__ = ("_closed", "_is_busy", "_waiting", "_workers")
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._waiting: deque[tuple[Callable[[], Any], Pending[Any]]] = deque()
         self._is_busy = False
+        self._closed: Callable[[], Refused] | None = None
 
     def run(self, work: Callable[[], T]) -> Pending[T]:
         outcome: Pending[T] = Pending()
+        if self._closed is not None:
+            outcome.fail(self._closed())
+            return outcome
         self._waiting.append((work, outcome))
         self._next()
         return outcome
 
-    def close(self) -> None:
-        """Begin nothing more."""
-        self._waiting.clear()
+    def close(self, error: Callable[[], Refused]) -> None:
+        """Begin nothing more, and tell those who wait. Whoever is at work is waited for by nobody."""
+        self._closed = error
+        while self._waiting:
+            self._waiting.popleft()[1].fail(error())
 
     def _next(self) -> None:
         if self._is_busy or not self._waiting:
@@ -79,9 +85,9 @@ class Judges:
         self.second = Lane(workers)
         self.waiting_bytes = 0
 
-    def close(self) -> None:
-        self.first.close()
-        self.second.close()
+    def close(self, error: Callable[[], Refused]) -> None:
+        self.first.close(error)
+        self.second.close(error)
 
 
 class _Waiting(NamedTuple):
