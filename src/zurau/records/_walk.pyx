@@ -6,6 +6,7 @@ a small batch.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -72,6 +73,11 @@ def walk(payload, int64_t count, int64_t base_timestamp, int64_t earliest, int64
     if found.fault == SOUND:
         return 0, (), found.max_timestamp
     return found.fault, tuple([found.places[index] for index in range(found.place_count)]), found.max_timestamp
+
+
+def new_buffer(int64_t size):
+    """Memory that nobody has written to. Filling a hundred megabytes with zeros would stop all threads for long."""
+    return PyByteArray_FromStringAndSize(NULL, size)
 
 
 def find_time(

@@ -20,6 +20,11 @@ from zurau.errors import CorruptData
 from zurau.ports import Buffer
 from zurau.records.frame_sizes import lz4_content_bytes, zstd_content_bytes
 
+try:
+    from zurau.records._walk import new_buffer
+except ImportError:  # nothing could be compiled where this was installed
+    new_buffer = bytearray
+
 
 class TooLarge(CorruptData):
     """The content is larger than allowed, or damaged so that this cannot be told."""
@@ -45,6 +50,7 @@ _BLOCK_LENGTH = struct.Struct(">i")
 #: What to expect of a frame that does not say how large its content is.
 _USUAL_RATIO = 8
 _ROOM_BYTES_MIN = 4096
+_GZIP_PIECE_BYTES = 1 << 20
 
 
 def compress(data: Buffer, codec: int) -> bytes:
@@ -102,21 +108,38 @@ def _compress_xerial(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_gzip(data: Buffer, limit_bytes: int) -> bytes:
-    content = bytearray()
+def _decompress_gzip(data: Buffer, limit_bytes: int) -> Buffer:
+    """In pieces, so that other threads get their turn: joining all of it at the end would stop them."""
+    pieces: list[bytes] = []
+    size = 0
     rest: Buffer = data
     while rest:
         stream = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            content += stream.decompress(rest, limit_bytes + 1 - len(content))
-        except zlib.error as error:
-            raise CorruptData(f"gzip: {error}") from None
-        if len(content) > limit_bytes:
-            raise _too_large(limit_bytes)
-        if not stream.eof:
-            raise CorruptData("gzip: the data ends too early")
+        while not stream.eof:
+            try:
+                piece = stream.decompress(rest, _GZIP_PIECE_BYTES)
+            except zlib.error as error:
+                raise CorruptData(f"gzip: {error}") from None
+            rest = stream.unconsumed_tail
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit_bytes:
+                raise _too_large(limit_bytes)
+            if not (piece or rest or stream.eof):
+                raise CorruptData("gzip: the data ends too early")
         rest = stream.unused_data
-    return bytes(content)
+    return pieces[0] if len(pieces) == 1 else _joined(pieces, size)
+
+
+def _joined(pieces: list[bytes], size: int) -> memoryview:
+    """One buffer in their place."""
+    content = memoryview(new_buffer(size))
+    end = size
+    while pieces:
+        piece = pieces.pop()
+        content[end - len(piece) : end] = piece
+        end -= len(piece)
+    return content
 
 
 def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytes:
@@ -157,7 +180,7 @@ def _decompress_frame(
     """Into a buffer of the size that the frame tells; if it tells none, into one that is made larger until it fits."""
     room = min(max(expected_bytes or _USUAL_RATIO * len(data), _ROOM_BYTES_MIN), limit_bytes)
     while True:
-        output = bytearray(room)
+        output = new_buffer(room)
         try:
             return memoryview(output)[: decompress_into(data, output)]
         except cramjam.DecompressionError as error:
