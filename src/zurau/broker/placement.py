@@ -21,6 +21,7 @@ from zurau.journal.records import LogId
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
+from zurau.partition.judging import Judges
 from zurau.partition.opening import producers_snapshot, read_topic_id, restore_producers, write_topic_id
 from zurau.partition.partition import Partition
 from zurau.partition.producers import Producers
@@ -76,6 +77,7 @@ class Placement:
         #: Called with a partition that could be opened after all.
         self._opened_late = opened_late
         self.directories = Directories(world)
+        self._judges = Judges(world.workers)
         self.partitions: dict[TopicPartition, Partition] = {}
         self.closed: dict[TopicPartition, ClosedPartition] = {}
         #: Those that a worker is trying to open.
@@ -134,6 +136,7 @@ class Placement:
             clock=self._world.clock,
             flusher=self._world.flusher,
             notes=self._journal.notes_of(LogId(topic_id, name.partition)),
+            judges=self._judges,
         )
         return partition
 
@@ -223,11 +226,13 @@ class Placement:
         """
         if self._retry_timer is not None:
             self._retry_timer.cancel()
-        return {
+        ended = {
             LogId(partition.topic_id, partition.name.partition): partition.log.end_offset
             for partition in self.partitions.values()
             if self._close(partition)
         }
+        self._judges.close(_broker_stops)
+        return ended
 
     def _close(self, partition: Partition) -> bool:
         partition.close(_broker_stops)

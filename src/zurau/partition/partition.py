@@ -1,7 +1,8 @@
 """One partition: the rules by which a batch gets in and records get out.
 
-The line of an append: check (size, checksum, what producers may send), recognise a retry, stamp offset and epoch in
-place, write, then flush in the background. The high watermark moves when the replica core says so, and whoever waits
+The line of an append: examine (header, checksum, every record), recognise a retry, stamp offset and epoch in place,
+write, then flush in the background. A batch that takes long to examine leaves the loop for it, and those that come
+after it wait (`judging.py`). The high watermark moves when the replica core says so, and whoever waits
 for it is released.
 """
 
@@ -17,11 +18,13 @@ from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
+from zurau.partition.judging import Judges, Line
 from zurau.partition.producers import Producers
 from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
 from zurau.ports import Clock, Flusher, Timer
 from zurau.records.batch import BatchHeader, stamp
+from zurau.records.compression import TooLarge
 from zurau.replica.lone import LoneReplica
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -46,7 +49,7 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_notes", "_waiters",
+        "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
         "broker_id", "fault", "log", "name", "producers", "replica", "topic_id",
     )  # fmt: skip
 
@@ -61,6 +64,7 @@ class Partition:
         producers: Producers,
         clock: Clock,
         flusher: Flusher,
+        judges: Judges,
         notes: LogNotes | None = None,
     ) -> None:
         """`notes`: where to write down how far the log is flushed."""
@@ -83,6 +87,7 @@ class Partition:
         self._waiters = Waiters()
         if notes is not None:
             notes.flushed(log.flushed_offset)
+        self._line = Line(judges, self._admission, self._append_examined)
         self._stored_more()
 
     # What is known of it
@@ -108,19 +113,35 @@ class Partition:
 
     # Getting in
 
-    def append(self, batch: memoryview, header: BatchHeader) -> Appended:
-        """Check, stamp and write one batch from a producer. Raises `Refused` with nothing changed."""
-        now_ms = self._clock.now_ms()
-        admission = Admission(self.log.settings, now_ms)
+    def append(self, batch: memoryview, header: BatchHeader) -> Appended | Pending[Appended]:
+        """Check, stamp and write one batch from a producer: at once, or later if it takes long to examine.
+
+        Batches are written in the order of the calls. Raises `Refused` with nothing changed.
+        """
+        admission = self._admission()
         admission.check(batch, header)
+        if not self._line and admission.is_quick(batch, header):
+            try:
+                examined = admission.examine(batch, header, admission.quick_limit(header))
+            except TooLarge:
+                return self._line.join(batch, header)
+            return self._append_examined(examined, header)
+        return self._line.join(batch, header)
+
+    def _admission(self) -> Admission:
+        return Admission(self.log.settings, self._clock.now_ms())
+
+    def _append_examined(self, batch: memoryview, header: BatchHeader) -> Appended:
         if header.producer_id >= 0:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
-                return Appended(repeated.base_offset, next_offset, -1)
-        written = self._write(admission.make_ready(batch, header))
-        self.producers.written(written, now_ms)
-        return Appended(written.base_offset, written.next_offset, now_ms if written.uses_append_time else -1)
+                return Appended(repeated.base_offset, next_offset, repeated.timestamp)
+        written = self._write(batch)
+        self.producers.written(written, self._clock.now_ms())
+        return Appended(
+            written.base_offset, written.next_offset, written.max_timestamp if written.uses_append_time else -1
+        )
 
     def append_own(self, batch: bytearray) -> Offset:
         """Write a batch of the broker's own making; returns the offset at which it is committed."""
@@ -273,6 +294,7 @@ class Partition:
         self._is_closed = True
         if self._flush_timer is not None:
             self._flush_timer.cancel()
+        self._line.close(error)
         self._waiters.fail_all(error())
 
 
