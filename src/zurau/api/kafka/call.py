@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from zurau.api.response_memory import ResponseShare
 from zurau.broker.broker import Broker
+from zurau.pending import Running
 
 
 class Endpoint(NamedTuple):
@@ -24,6 +27,10 @@ class Caller(NamedTuple):
     host: str
     #: Where this client shall be told to find this broker.
     dialled: Endpoint
+    #: Told when a handler that waited can go on; None: it simply does.
+    resume: Callable[[Running[Any]], None] | None = None
+    #: What this client's answers hold; None: nobody counts.
+    responses: ResponseShare | None = None
 
 
 @dataclass(slots=True)
@@ -35,3 +42,4 @@ class Call:
     client_id: str | None
     client_host: str
     dialled: Endpoint
+    responses: ResponseShare | None = None

@@ -34,8 +34,8 @@ def answer(frame: memoryview, caller: Caller, broker: Broker) -> tuple[RequestHe
         if unsupported.header.api_key != API_VERSIONS:
             raise
         return unsupported.header, done(_offer_version_zero(unsupported.header))
-    call = Call(broker, header.api_version, header.client_id, caller.host, caller.dialled)
-    return header, start(_respond(header, request, call))
+    call = Call(broker, header.api_version, header.client_id, caller.host, caller.dialled, caller.responses)
+    return header, start(_respond(header, request, call), caller.resume)
 
 
 async def _respond(header: RequestHeader, request: Any, call: Call) -> Answer:
