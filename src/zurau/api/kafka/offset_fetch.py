@@ -55,7 +55,8 @@ async def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse
 
 
 async def _answer(group: OffsetFetchRequestGroup, call: Call) -> OffsetFetchResponseGroup:
-    wanted, unknown = group.topics, []
+    wanted = group.topics
+    unknown: list[OffsetFetchResponseTopics] = []
     if call.version >= TOPIC_IDS_SINCE:
         wanted, unknown = _by_name(group.topics, call)
     try:
