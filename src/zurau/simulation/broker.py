@@ -48,6 +48,10 @@ class SimulatedBroker:
         self.clock.forget_timers()
         self.disk.crash()
 
+    def kill(self) -> None:
+        """The process is gone in the middle of what it did; what it has written stays."""
+        self.clock.forget_timers()
+
     def stop(self) -> None:
         """Stop in good order."""
         self.broker.close()
