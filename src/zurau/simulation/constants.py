@@ -27,7 +27,7 @@ from zurau.records.batch import HEADER_BYTES
 
 #: What may be drawn: room and module, name -> the least value that must work. The usual value is the most.
 DRAWN: dict[str, int] = {
-    "records.compression._SNAPPY_BLOCK_BYTES": 1,
+    "records.compression._SNAPPY_BLOCK_BYTES": 64,
     "records.compression._USUAL_RATIO": 1,
     "records.compression._ROOM_BYTES_MIN": 1,
     "wire.kafka.frame_reader.FIRST_BYTES": 1,
