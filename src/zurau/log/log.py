@@ -24,8 +24,10 @@ from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
+from zurau.log.damage import DamagedRange
 from zurau.log.files import rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment, SegmentEnd
@@ -79,16 +81,28 @@ class Log:
         self._horizon_ms: int | None = None
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
-        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        *,
+        now_ms: int,
+        clean: bool,
+        last_known: LastKnown | None = None,
+    ) -> Log:
+        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks.
+
+        `last_known`: what the broker's journal says of it; None if it says nothing.
+        """
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
         saved = Checkpoint()
         if checkpoint_file.FILE_NAME in names:
             saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset)
-        recovery.run(names, clean=clean or not names)
+        recovery = Recovery(disk, directory, settings, saved.start_offset, last_known, clean=clean or not names)
+        recovery.run(names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 
     # What is known of it
@@ -96,6 +110,12 @@ class Log:
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def damage(self) -> list[DamagedRange]:
+        """What is known to be damaged, in order of offset. More may be found by whoever reads."""
+        ranges = (one for segment in self._segments for one in segment.damage)
+        return [one for one in ranges if one.next_offset > self.start_offset]
 
     @property
     def statistics(self) -> LogStatistics:
@@ -116,6 +136,10 @@ class Log:
         ):
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
+            if len(self._segments) == 1:
+                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+                self.start_offset = header.base_offset
+                self._save()
         if segment.end.position == 0:
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)

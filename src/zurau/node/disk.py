@@ -69,6 +69,9 @@ class RealDisk:
     def exists(self, path: str) -> bool:
         return os.path.exists(self._prefix + path)  # noqa: PTH110
 
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(self._prefix + path)  # noqa: PTH112
+
     def file_size(self, path: str) -> int:
         with _faults("stat", path):
             return os.stat(self._prefix + path).st_size  # noqa: PTH116

@@ -23,6 +23,7 @@ from zurau.settings import MIB
 
 Command = TypeVar("Command")
 
+#: Read at once when a log is replayed. Any value is right: a batch comes whole.
 READ_BYTES = 1 * MIB
 
 
@@ -46,7 +47,12 @@ class MachineHost(Generic[Command]):
         """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
         log = self.partition.log
         while self._applied < log.end_offset:
-            chunk = log.read(self._applied, READ_BYTES, log.end_offset, may_block=True)
+            try:
+                chunk = log.read(self._applied, READ_BYTES, log.end_offset, may_block=True)
+            except CorruptData as damage:
+                raise self._damaged(self._applied, damage) from damage
+            if not chunk:
+                break  # nothing is left behind the last batch
             self._applied = self._apply_batches(memoryview(chunk))
         self.machine.loaded(self._now_ms())
         self._watch_deadline()
@@ -112,10 +118,13 @@ class MachineHost(Generic[Command]):
             for record in iter_records(batch):
                 self.machine.apply(StateRecord(record.key, record.value))
         except (CorruptData, ProtocolViolation) as fault:
-            raise CorruptData(
-                f"{self.partition.name} is damaged at offset {header.base_offset} ({fault}); restore its directory "
-                "from a copy, or start with another --dir"
-            ) from fault
+            raise self._damaged(header.base_offset, fault) from fault
+
+    def _damaged(self, offset: Offset, fault: Exception) -> CorruptData:
+        return CorruptData(
+            f"{self.partition.name} is damaged at offset {offset} ({fault}); restore its directory from a copy, or "
+            "start with another --dir"
+        )
 
     def _watch_deadline(self) -> None:
         """Have a timer that fires no later than the machine's next deadline.

@@ -88,6 +88,9 @@ class SimulatedDisk:
     def exists(self, path: str) -> bool:
         return path in self._seen or _marker(path) in self._seen
 
+    def is_directory(self, path: str) -> bool:
+        return _marker(path) in self._seen
+
     def file_size(self, path: str) -> int:
         return len(self._content(path).seen)
 
