@@ -2,7 +2,7 @@
 
 ZURAU_SEED=17 pytest tests/simulation/test_broker_simulation.py     replays one seed
 ZURAU_SEEDS=2000 pytest -n 4 tests/simulation/test_broker_simulation.py     looks longer
-ZURAU_CONSTANTS=log.recovery.SCAN_BYTES=61 pytest ...     with these constants instead of those of the seed
+ZURAU_CONSTANTS=log.scan.SCAN_BYTES=61 pytest ...     with these constants instead of those of the seed
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ from planted import in_a_broker
 
 from zurau.broker import upkeep as upkeep_module
 from zurau.ids import Offset
-from zurau.log import segment as segment_module
+from zurau.log import scan as scan_module
 from zurau.log.compaction import CompactionJob
 from zurau.log.log import Log
-from zurau.log.segment import Segment
+from zurau.log.scan import Scan
+from zurau.log.segment import Place, Segment, SegmentEnd
 from zurau.machines.controller import controller as controller_module
 from zurau.machines.controller.commands import AllocateProducerIds
 from zurau.machines.controller.decided import Decided
@@ -26,19 +27,23 @@ from zurau.partition import host as host_module
 from zurau.partition.host import MachineHost
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
-from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES
+from zurau.records.batch import HEADER_BYTES, BatchHeader, check_crc
+
+
+def check_what_is_in_the_window(self: Scan, position: int, header: BatchHeader) -> bool:
+    """A batch that is larger than the window is judged by its beginning, and counts as damaged."""
+    batch = self._file.read(position, min(max(scan_module.SCAN_BYTES, HEADER_BYTES), header.length))
+    return check_crc(memoryview(batch), header) if len(batch) == header.length else False
 
 
 def drop_the_last_of_a_window(
-    self: Segment, position: int, size: int, *, may_block: bool
-) -> Iterator[tuple[int, bytes, int]]:
+    self: Segment, position: int, end: SegmentEnd, *, may_block: bool
+) -> Iterator[tuple[Place, bytes, int]]:
     """A header that begins in the window and ends behind it is taken for the end."""
-    window = self.file.read(position, min(segment_module.WALK_BYTES, size - position), may_block=may_block)
-    at = 0
-    while at + HEADER_BYTES <= len(window):
-        length = LENGTH_PREFIX_BYTES + int.from_bytes(window[at + 8 : at + 12], signed=True)
-        yield position + at, window, at
-        at += length
+    for place, window, at in _walk(self, position, end, may_block=may_block):
+        yield place, window, at
+        if at + place.stop - place.start < len(window) < at + place.stop - place.start + HEADER_BYTES:
+            return
 
 
 def cut_where_a_batch_begins(self: Segment, start: int, max_bytes: int, upto: Offset, *, may_block: bool) -> Any:
@@ -91,19 +96,26 @@ def begin_with_the_last_of_the_block(image: ClusterImage, command: AllocateProdu
 
 
 _cut = Segment._cut
+_walk = Segment._walk
 _learn = CompactionJob._learn
 _is_kept = CompactionJob._is_kept
 
 
 WINDOW_MUTATIONS = (
-    in_a_broker("the last header of a window is dropped", 30, (Segment, "_headers", drop_the_last_of_a_window)),
+    in_a_broker(
+        "a batch larger than the window counts as damaged", 30, (Scan, "_crc_is_right", check_what_is_in_the_window)
+    ),
+    in_a_broker("the last header of a window is dropped", 60, (Segment, "_walk", drop_the_last_of_a_window), near=20),
     in_a_broker("a read is cut where a batch begins", 30, (Segment, "_cut", cut_where_a_batch_begins)),
     in_a_broker(
         "a batch that is larger than a read is left out", 30, (Segment, "_cut", cut_before_a_batch_that_does_not_fit)
     ),
-    in_a_broker("a compaction that is full claims it all", 60, (CompactionJob, "_learn", learn_to_the_end)),
+    in_a_broker("a compaction that is full claims it all", 120, (CompactionJob, "_learn", learn_to_the_end), near=30),
     in_a_broker(
-        "a snapshot of producers is one offset late", 60, (upkeep_module, "producers_snapshot", snapshot_one_later)
+        "a snapshot of producers is one offset late",
+        120,
+        (upkeep_module, "producers_snapshot", snapshot_one_later),
+        near=40,
     ),
     in_a_broker("a machine's replay ends at a short read", 30, (MachineHost, "load", load_until_a_read_is_short)),
     in_a_broker(

@@ -29,7 +29,8 @@ FIXED = {
         broker.identity.ID_BYTES records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
         records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
         records.frame_sizes._LZ4_RAW_BLOCK records.partitioner._SEED records.partitioner._MULTIPLIER
-        records.record._RECORD_BYTES_MIN records.record._VARINT_BITS_MAX log.settings._MESSAGE_BYTES""",
+        records.record._RECORD_BYTES_MIN records.record._VARINT_BITS_MAX log.settings._MESSAGE_BYTES
+        log.scan._BASE_OFFSET_BYTES""",
     "a limit that clients meet, tested at its edge": """
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX

@@ -23,7 +23,6 @@ from functools import cache
 from pathlib import Path
 
 import zurau
-from zurau.records.batch import HEADER_BYTES
 
 #: What may be drawn: room and module, name -> the least value that must work. The usual value is the most.
 DRAWN: dict[str, int] = {
@@ -32,8 +31,8 @@ DRAWN: dict[str, int] = {
     "records.compression._ROOM_BYTES_MIN": 1,
     "wire.kafka.frame_reader.FIRST_BYTES": 1,
     "wire.kafka.frame_reader.GROWTH": 2,
-    "log.recovery.SCAN_BYTES": HEADER_BYTES,
-    "log.segment.WALK_BYTES": HEADER_BYTES,
+    "log.scan.SCAN_BYTES": 1,
+    "log.segment.WALK_BYTES": 1,
     "log.segment._REMEMBERED_READS": 1,
     "log.flushing.INDEX_MEMORY_BYTES": 0,
     "log.compaction.KEYS_MAX": 1,
@@ -115,7 +114,7 @@ def needed(values: Mapping[str, int], fails: Callable[[Mapping[str, int]], bool]
 
 
 def as_text(values: Mapping[str, int]) -> str:
-    """Values as one word, for an environment variable: `log.recovery.SCAN_BYTES=61,...`."""
+    """Values as one word, for an environment variable: `log.scan.SCAN_BYTES=61,...`."""
     return ",".join(f"{name}={value}" for name, value in values.items())
 
 
