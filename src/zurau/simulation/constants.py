@@ -42,7 +42,6 @@ DRAWN: dict[str, int] = {
     "broker.producer_ids.BLOCK_IDS": 1,
     "broker.upkeep.AT_A_TIME": 1,
     "broker.upkeep.SNAPSHOT_EVERY_BYTES": 1,
-    "broker.placement.KEPT_CHARACTERS": 5,
     "node.connection.JOIN_BYTES": 0,
     "node.connection.PRODUCES_IN_FLIGHT": 1,
     "node.disk.OPEN_FILES_MAX": 1,
