@@ -7,12 +7,13 @@ from typing import Any
 
 from planted import in_sync, quorum
 
+from zurau.epochs import EpochMark, Position
 from zurau.partition.producers import Producers
 from zurau.replica import reading as reading_module
 from zurau.replica.events import Flushed, TimePassed
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import SnapshotPoint
-from zurau.replica.position import Batch, EpochMark
+from zurau.replica.position import Batch
 from zurau.replica.reading import Readable, Reading
 from zurau.simulation.cluster import host as host_module
 from zurau.simulation.cluster import service as service_module
@@ -60,7 +61,7 @@ def flush_again(self: Host, number: int) -> None:
 
 def begin_without_an_epoch(self: LogView, mark: EpochMark) -> None:
     _restart(self, mark)
-    self.epochs.marks = []
+    self.epochs.truncate(Position(-1, -1))
 
 
 def arrive_without_producers(self: Host, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from planted import in_sync, quorum
 
+from zurau.epochs import Position
 from zurau.replica.events import RecordsOffered
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.in_sync import InSyncFollower
 from zurau.replica.messages import Fetched, FetchRefused, Message
 from zurau.replica.partition_state import PartitionState
-from zurau.replica.position import Position
 from zurau.replica.progress import Progress
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Answering, Asking, Question

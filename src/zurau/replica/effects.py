@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from zurau.epochs import Position
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.messages import Fetched, Message, SnapshotPoint
 from zurau.replica.partition_state import InSyncProposal
-from zurau.replica.position import Item, Position
+from zurau.replica.position import Item
 from zurau.replica.roles import Role
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from zurau.epochs import Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
-from zurau.replica.position import Position
 from zurau.replica.state import ReplicaState
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from zurau.epochs import EpochMark, Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.membership import Voters
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 
 
 @dataclass(frozen=True, slots=True)

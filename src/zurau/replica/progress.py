@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from zurau.epochs import NO_EPOCH, Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.messages import Fetch
-from zurau.replica.position import NO_EPOCH, Position
 from zurau.replica.settings import NEVER_MS
 
 NOWHERE = Position(NO_EPOCH, -1)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from zurau.epochs import EpochMark, Position
 from zurau.ids import Offset
 from zurau.replica.effects import ReadAndSend
 from zurau.replica.identity import ReplicaId
 from zurau.replica.membership import Voters
 from zurau.replica.messages import Fetch, Fetched, SnapshotPoint
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.progress import Progress
 from zurau.replica.state import ReplicaState
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from zurau.epochs import Position
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.ports import Randomness
 from zurau.replica.effects import Append, CutEnd, Effect, Release, SaveVote, Send, StartFlush
@@ -11,7 +12,7 @@ from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership, Voters
 from zurau.replica.messages import Fetch, FetchRefused, Message
-from zurau.replica.position import Item, Position
+from zurau.replica.position import Item
 from zurau.replica.settings import ReplicaSettings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.effects import AskController, Refuse, RestartLog, Send
 from zurau.replica.events import (
     BrokerRegistered,
@@ -20,7 +21,7 @@ from zurau.replica.events import (
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint
 from zurau.replica.partition_state import PartitionState, choose_leader
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.roles import Role
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.log_view import LogView
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 
 
 def batch(epoch: int, base_offset: int, count: int = 1) -> Batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.effects import Announce, ReadAndSend, Refuse, SaveVote, Send, StartFlush
 from zurau.replica.events import (
     Flushed,
@@ -17,7 +18,7 @@ from zurau.replica.events import (
 )
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint, Vote, VoteAnswer
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.roles import Role
 
 EMPTY = Position(-1, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.effects import AskController, ReadAndSend, Send
 from zurau.replica.events import (
     AnswerStands,
@@ -18,7 +19,6 @@ from zurau.replica.events import (
 )
 from zurau.replica.messages import EndEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
 from zurau.replica.partition_state import PartitionState
-from zurau.replica.position import EpochMark, Position
 from zurau.replica.roles import Role
 from zurau.replica.settings import NEVER_MS
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.ids import BrokerId, TopicId
 from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.session import Answer, Answering, Asking, Question
 
 FOLLOWER, LEADER = ReplicaId(BrokerId(1), "a"), ReplicaId(BrokerId(2), "a")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import Position
 from zurau.ids import BrokerId, TopicId
 from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused
-from zurau.replica.position import Position
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Question
 from zurau.replica.settings import ReplicaSettings

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from zurau.epochs import EpochMark
 from zurau.ids import Epoch, Offset
 from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, RestartLog, SaveVote
 from zurau.replica.identity import ReplicaId
-from zurau.replica.position import Batch, EpochMark
+from zurau.replica.position import Batch
 from zurau.replica.quorum import majority
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role

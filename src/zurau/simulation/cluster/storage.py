@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from random import Random
 from zlib import crc32
 
+from zurau.epochs import NO_EPOCH, EpochMark, Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership, VoterChange, Voters
 from zurau.replica.messages import SnapshotPoint
-from zurau.replica.position import NO_EPOCH, Batch, EpochMark, Item, Position
+from zurau.replica.position import Batch, Item
 from zurau.replica.recovery import Found
 from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, follow
 
