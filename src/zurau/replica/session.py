@@ -234,8 +234,9 @@ class Answering:
         return self.answer() if question.session == self._session else None
 
     def asked(self, question: Question, now_ms: int) -> tuple[Said, ...] | Answer:
-        """What the replicas here hear: what is new, and once more what is not answered yet. Or a refusal to send
-        back."""
+        """What the replicas here hear: what this question says. What an earlier one said and nobody has answered yet
+        is still being worked on, perhaps by a slow disk: to say it again would begin that work again, with every
+        question of every other partition. Or a refusal to send back."""
         if question.number == 1 and question.session != self._session:
             self.lost(question.session)
         name = self._name if question.number > 1 else None
@@ -246,7 +247,6 @@ class Answering:
         self.is_open = True
         for partition in question.closed:
             self._drop(partition)
-        others = [said for said in question.said if not isinstance(said[1], Fetch)]
         for partition, said in question.said:
             if isinstance(said, Fetch):
                 self._drop(partition)  # whatever there was to say was about an older question
@@ -254,7 +254,7 @@ class Answering:
                 self._asks[partition] = said
                 self._unanswered[partition] = None
         self._asked_ms = now_ms
-        return (*others, *((each, self._asks[each]) for each in self._unanswered))
+        return question.said
 
     def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here answers, or wants something else said."""

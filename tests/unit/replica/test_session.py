@@ -197,12 +197,15 @@ def test_silence_is_no_answer_before_there_was_one_in_words():
     assert asking.notices == []
 
 
-def test_what_is_not_answered_yet_is_heard_again_with_the_next_question():
+def test_a_fetch_that_is_not_answered_yet_is_not_delivered_again_with_the_next_question():
     asking, answering = Asking(1), Answering(50)
     asking.tell(P, fetch(1))
     answering.asked(asking.question(), NOW_MS)
     asking.answered(answering.answer(), NOW_MS)
-    assert answering.asked(asking.question(), NOW_MS) == ((P, fetch(1)),)
+    asking.tell(Q, fetch(1))
+    assert answering.asked(asking.question(), NOW_MS) == ((Q, fetch(1)),)
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    assert asking.answered(answering.answer(), NOW_MS) == ((P, fetched(1, batches=(BATCH,))),)
 
 
 def test_what_stands_is_what_silence_says(pair):
