@@ -8,10 +8,11 @@ from typing import Any
 from planted import in_sync, quorum
 
 from zurau.epochs import Position
-from zurau.replica.events import RecordsOffered
+from zurau.replica.events import PartitionChanged, RecordsOffered
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.in_sync import InSyncFollower
+from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.messages import Fetched, FetchRefused, Message
 from zurau.replica.partition_state import PartitionState
 from zurau.replica.progress import Progress
@@ -98,6 +99,14 @@ def standing_is_forever(self: Progress, at_ms: int) -> None:
 
 def the_end_is_when_it_is_heard_of(self: Progress, at_ms: int) -> None:
     _stood_until(self, 1 << 60)
+
+
+def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
+    """What a broker's own metadata said before it was stopped is taken for what is so now."""
+    if isinstance(event, PartitionChanged):
+        self._partition_changed(event.partition)
+        return None
+    return _in_sync_handle(self, event)
 
 
 def nothing_to_say(self: InSyncFollower) -> None:
@@ -193,6 +202,7 @@ _tell = Answering.tell
 _answered = Asking.answered
 _streams_heard = Streams.heard
 _crash = ReplicaDisk.crash
+_in_sync_handle = InSyncReplica._handle
 _offer = Service.offer
 _ask = Follower._ask
 _take_over = Controller._take_over
@@ -238,6 +248,7 @@ STREAM_MUTATIONS = (
         near=180,
     ),
     in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=180),
+    in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
     quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
     quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=27),

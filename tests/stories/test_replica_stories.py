@@ -234,7 +234,7 @@ class Stage:
         in_sync = tuple(named(name) for name in names.split())
         self.partition = PartitionState(leads, epoch, in_sync, before.partition_epoch + 1)
         for replica in sorted(self.replicas):
-            yield from self.happen(replica, PartitionChanged(self.partition))
+            yield from self.happen(replica, PartitionChanged(self.partition, replica.broker))
 
     def in_sync(self, names: str) -> Iterator[str]:
         self.partition = PartitionState(None, 0, (), 0)

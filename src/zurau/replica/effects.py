@@ -91,6 +91,15 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class LeadershipEstablished:
+    """The leader's mark is committed, so its high watermark is the true one: end offsets may be told from now on, and
+    what was written before this epoch may be loaded. Said once in a leadership, whether the high watermark moves or
+    not."""
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """What was asked in this step is not done."""
 
@@ -123,6 +132,7 @@ Effect = (
     | FetchSnapshot
     | RestartLog
     | Release
+    | LeadershipEstablished
     | Refuse
     | Announce
     | AskController

@@ -56,6 +56,9 @@ class RecordsOffered:
 
     data: bytes
     count: int
+    #: The producer waits until they are committed (`acks=all`). One that does not is also served while fewer replicas
+    #: are in sync than `min.insync.replicas`.
+    acks_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,16 @@ class SnapshotStored:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanged:
-    """The controller's word, in in-sync mode."""
+    """What the metadata says of this partition, in in-sync mode.
+
+    Heard only from metadata that knows this very start of the broker: what was decided before the controller counted it
+    does not know what the start has lost. A broker that replays its own metadata at a start would else lead on in an
+    epoch of which it has forgotten records.
+    """
 
     partition: PartitionState
+    #: The epoch under which the same metadata has registered this broker.
+    broker_epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)

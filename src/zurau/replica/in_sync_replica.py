@@ -103,13 +103,12 @@ class InSyncReplica(ReplicaFacts):
     # What it is told
 
     def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        state = self._state
-        state.now_ms = max(now_ms, state.now_ms)
-        state.effects = []
+        self._begin_step(now_ms)
         self._role.time_passed()
         if not isinstance(event, TimePassed):
             self._handle(event)
-        return tuple(state.effects)
+        self._is_in_step = False
+        return tuple(self._state.effects)
 
     def _handle(self, event: Event) -> Cause | None:
         state, role = self._state, self._role
@@ -125,8 +124,9 @@ class InSyncReplica(ReplicaFacts):
                 state.log.flush_done(number)
                 state.flush()
                 return role.flushed()
-            case PartitionChanged(partition):
-                self._partition_changed(partition)
+            case PartitionChanged(partition, broker_epoch):
+                if broker_epoch == state.broker_epoch and broker_epoch >= 0:
+                    self._partition_changed(partition)
             case BrokerRegistered(broker_epoch):
                 self._assignment.broker_epoch = state.broker_epoch = broker_epoch
                 if isinstance(role, InSyncFollower):

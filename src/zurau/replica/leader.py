@@ -29,8 +29,6 @@ class Leader(Serving):
         self._begin_again_ms = state.now_ms
         self._successor: ReplicaId | None = None
         self._hand_over_until_ms = 0
-        #: The mark is committed, and with it everything before it: only now the high watermark is not too low.
-        self.is_established = False
 
     def enter(self) -> Cause | None:
         self.lead()
@@ -102,8 +100,9 @@ class Leader(Serving):
         offset = committed_offset([self.stored_by(voter) for voter in state.voters])
         if offset < 0:
             return None
-        self.is_established = True
-        if state.raise_high_watermark(offset):
+        moved = state.raise_high_watermark(offset)
+        self.establish()
+        if moved:
             self.tell_news()
         voted_out = not state.is_voter and state.membership.is_settled(state.high_watermark)
         return self.resign() if voted_out else None

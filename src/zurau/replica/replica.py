@@ -118,16 +118,15 @@ class Replica(ReplicaFacts):
     # What it is told
 
     def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        state = self._state
-        state.now_ms = max(now_ms, state.now_ms)
-        state.effects = []
+        self._begin_step(now_ms)
         if self._role is None:
             self._move(self._enter(Role.FOLLOWER))
         # Time first: one that was stopped for a while must not act on a reign that is over.
         self._move(self._current.time_passed())
         if not isinstance(event, TimePassed):
             self._move(self._handle(event))
-        return tuple(state.effects)
+        self._is_in_step = False
+        return tuple(self._state.effects)
 
     @property
     def _current(self) -> AnyRole:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from zurau.epochs import EpochMark, Position
 from zurau.ids import Offset
-from zurau.replica.effects import ReadAndSend
+from zurau.replica.effects import LeadershipEstablished, ReadAndSend
 from zurau.replica.identity import ReplicaId
 from zurau.replica.membership import Voters
 from zurau.replica.messages import Fetch, Fetched, SnapshotPoint
@@ -23,12 +23,19 @@ class Serving:
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
         self._followers: dict[ReplicaId, Progress] = {}
+        #: The leader's mark is committed, and with it everything before it: only now the high watermark is not too low.
+        self.is_established = False
 
     def lead(self) -> None:
         """The first act of a leader: its mark."""
         state = self._state
         state.leader = state.id
         state.append(EpochMark(state.epoch, state.log.end_offset))
+
+    def establish(self) -> None:
+        if not self.is_established:
+            self.is_established = True
+            self._state.effects.append(LeadershipEstablished(self._state.epoch))
 
     def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
         state = self._state

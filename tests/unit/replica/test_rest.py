@@ -33,7 +33,7 @@ def asked_by(effects) -> int:
 def follower(make_in_sync, ids):
     """1a, which has everything that 2a has, and knows that its question stands since 100 ms."""
     follower = make_in_sync(waits_for_flush=False)
-    fetch_id = asked_by(follower.step(PartitionChanged(PartitionState(ids("2a")[0], 1, ids("1a 2a"), 1)), 0)[:1])
+    fetch_id = asked_by(follower.step(PartitionChanged(PartitionState(ids("2a")[0], 1, ids("1a 2a"), 1), 4), 0)[:1])
     effects = follower.step(Received(Fetched(ids("2a")[0], 1, fetch_id, 0, (MARK,))), 0)
     answer = Fetched(ids("2a")[0], 1, asked_by(effects), 0)
     follower.step(Received(answer), 100)
@@ -57,8 +57,7 @@ def voter(make, ids):
 def primary(make_in_sync, ids):
     """1a, which leads; 2a has everything, and its question stands."""
     primary = make_in_sync(waits_for_flush=False)
-    primary.step(BrokerRegistered(4), 0)
-    primary.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 1)), 0)
+    primary.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 1), 4), 0)
     primary.step(FetchStands(Fetch(ids("2a")[0], 1, 5, Position(1, 0), 0, 9)), 0)
     return primary
 

@@ -11,6 +11,7 @@ from zurau.replica.effects import (
     CutEnd,
     Effect,
     FetchSnapshot,
+    LeadershipEstablished,
     ReadAndSend,
     Refuse,
     Release,
@@ -92,7 +93,7 @@ def event_in_words(event: Event) -> str:
             return f"has lost what was below {offset} to retention"
         case SnapshotStored(point):
             return f"has a snapshot of what was below {point.mark.start_offset}"
-        case PartitionChanged(state):
+        case PartitionChanged(state, _):
             leader, names = state.leader or "nobody", ", ".join(map(str, state.in_sync))
             epochs = f"epoch {state.leader_epoch}, state {state.partition_epoch}"
             return f"hears from the controller: {leader} leads, in sync: {names} ({epochs})"
@@ -129,6 +130,8 @@ def _rare_effect_in_words(effect: Effect) -> str:
     match effect:
         case StartFlush(number):
             return f"begins to flush ({number})"
+        case LeadershipEstablished(epoch):
+            return f"is established as leader of epoch {epoch}"
         case Refuse(reason):
             return f"refuses: {reason}"
         case FetchSnapshot(leader, point):
