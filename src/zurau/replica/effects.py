@@ -40,6 +40,14 @@ class CutEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class AdvanceStart:
+    """Remove what is below `offset`, as the leader has: committed, and flushed here. The new start is durable before
+    the records are gone; when they go is the shell's business."""
+
+    offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
 class StartFlush:
     """In the background; then say `Flushed(number)`. A flush that fails is the end of this replica."""
 
@@ -67,7 +75,8 @@ class ReadAndSend:
 
 @dataclass(frozen=True, slots=True)
 class FetchSnapshot:
-    """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`."""
+    """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`; meanwhile
+    `SnapshotProgressed`. It takes the place of any that was asked for before."""
 
     leader: ReplicaId
     point: SnapshotPoint
@@ -126,6 +135,7 @@ Effect = (
     SaveVote
     | Append
     | CutEnd
+    | AdvanceStart
     | StartFlush
     | Send
     | ReadAndSend

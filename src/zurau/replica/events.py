@@ -90,6 +90,14 @@ class LogStartMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotProgressed:
+    """So many bytes of the snapshot that `FetchSnapshot` asked for have come. Say it now and then while they come: a
+    replica that hears nothing for the fetch timeout takes the transfer for broken off, and asks anew."""
+
+    loaded: int
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotStored:
     """The snapshot that `FetchSnapshot` asked for is on disk, flushed."""
 
@@ -129,6 +137,7 @@ Event = (
     | TransferAsked
     | ShutdownAsked
     | LogStartMoved
+    | SnapshotProgressed
     | SnapshotStored
     | PartitionChanged
     | BrokerRegistered

@@ -20,6 +20,7 @@ from zurau.replica.events import (
     Received,
     RecordsOffered,
     ShutdownAsked,
+    SnapshotProgressed,
     SnapshotStored,
     StoodUntil,
     TimePassed,
@@ -92,6 +93,11 @@ class InSyncReplica(ReplicaFacts):
         return isinstance(self._role, InSyncLeader) and self._role.is_established
 
     @property
+    def low_watermark(self) -> Offset | None:
+        """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
+        return self._role.low_watermark if isinstance(self._role, InSyncLeader) else None
+
+    @property
     def rests_on(self) -> tuple[ReplicaId, ...]:
         """Whose silence it takes for a sign of life."""
         return self._role.rests_on
@@ -132,10 +138,14 @@ class InSyncReplica(ReplicaFacts):
                 if isinstance(role, InSyncFollower):
                     role.registered()
             case LogStartMoved(offset):
-                assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
-                state.log.cut_start(offset)
+                state.start_moved(offset)
+                if isinstance(role, InSyncLeader):
+                    role.tell_news()
+            case SnapshotProgressed(loaded):
+                state.snapshot_progressed(loaded)
             case SnapshotStored(point) if isinstance(role, InSyncFollower):
-                return role.snapshot_stored(point)
+                state.install_snapshot(point)
+                role.snapshot_stored()
             case RecordsOffered() if isinstance(role, InSyncLeader):
                 role.offered(event)
             case ShutdownAsked() | SnapshotStored():

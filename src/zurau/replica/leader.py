@@ -10,6 +10,7 @@ from __future__ import annotations
 from zurau.replica.effects import Refuse
 from zurau.replica.events import RecordsOffered, TransferAsked, VoterChangeAsked
 from zurau.replica.identity import ReplicaId
+from zurau.replica.membership import Voters
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Message
 from zurau.replica.progress import Progress
 from zurau.replica.quorum import committed_offset, majority
@@ -72,6 +73,11 @@ class Leader(Serving):
             state.send(voter.broker, BeginEpoch(state.id, state.epoch))
 
     # What comes in
+
+    def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
+        if self._state.log.is_flushed:
+            self._own_moved_ms = self._state.now_ms  # its disk had nothing to do until now
+        super().write(data, count, voters)
 
     def offered(self, event: RecordsOffered) -> None:
         if self._successor is not None:

@@ -23,6 +23,7 @@ from zurau.replica.events import (
     Received,
     RecordsOffered,
     ShutdownAsked,
+    SnapshotProgressed,
     SnapshotStored,
     StoodUntil,
     TimePassed,
@@ -107,6 +108,11 @@ class Replica(ReplicaFacts):
         return isinstance(self._role, Leader) and self._role.is_established
 
     @property
+    def low_watermark(self) -> Offset | None:
+        """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
+        return self._role.low_watermark if isinstance(self._role, Leader) else None
+
+    @property
     def rests_on(self) -> tuple[ReplicaId, ...]:
         """Whose silence it takes for a sign of life."""
         return self._role.rests_on if isinstance(self._role, Follower | Leader) else ()
@@ -148,11 +154,16 @@ class Replica(ReplicaFacts):
                 state.flush()
                 return role.flushed()
             case LogStartMoved(offset):
-                assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
-                state.log.cut_start(offset)
-                state.membership.cut_start(offset)
+                state.start_moved(offset)
+                if isinstance(role, Leader):
+                    role.tell_news()
+            case SnapshotProgressed(loaded):
+                state.snapshot_progressed(loaded)
             case SnapshotStored(point):
-                return role.snapshot_stored(point) if isinstance(role, Follower) else None
+                if not isinstance(role, Leader):
+                    state.install_snapshot(point)
+                if isinstance(role, Follower):
+                    role.snapshot_stored()
             case _ if isinstance(role, Leader):
                 return self._lead(role, event)
             case ShutdownAsked():

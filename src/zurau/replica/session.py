@@ -339,10 +339,11 @@ def has_news(answer: Message, asked: Fetch) -> bool:
     if not isinstance(answer, Fetched):
         return True
     corrects = answer.diverging is not None or answer.snapshot is not None
-    return bool(corrects or answer.marks or answer.batches) or answer.high_watermark > asked.high_watermark
+    has_moved = answer.high_watermark > asked.high_watermark or answer.log_start > asked.log_start
+    return bool(corrects or answer.marks or answer.batches) or has_moved
 
 
 def _is_same(heard: Fetch, now: Fetch) -> bool:
-    return (heard.position, heard.epoch, heard.high_watermark, heard.sender, heard.broker_epoch) == (
-        now.position, now.epoch, now.high_watermark, now.sender, now.broker_epoch,
+    return (heard.position, heard.epoch, heard.high_watermark, heard.sender, heard.broker_epoch, heard.log_start) == (
+        now.position, now.epoch, now.high_watermark, now.sender, now.broker_epoch, now.log_start,
     )  # fmt: skip

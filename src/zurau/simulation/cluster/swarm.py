@@ -88,6 +88,8 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
     )
     if Random(f"topics {mode} {seed}").random() < 0.1:
         swarm = replace(swarm, fault_kinds=tuple(sorted({*swarm.fault_kinds, "Recreate", "BreakDown"})))
+    if Random(f"compaction {mode} {seed}").random() < 0.15:
+        swarm = replace(swarm, fault_kinds=tuple(sorted({*swarm.fault_kinds, "Compact"})))
     if mode == "isr":
         return _in_sync(swarm, chance)
     return swarm
@@ -116,6 +118,5 @@ def calm(swarm: Swarm) -> Swarm:
         keeps_order=True,
         delay_ms=min(swarm.delay_ms, 5),
         flush_ms=2,
-        snapshot_ms=10,
         read_ms=0,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zurau.replica.effects import (
+    AdvanceStart,
     Announce,
     Append,
     AskController,
@@ -30,6 +31,7 @@ from zurau.replica.events import (
     PartitionChanged,
     Received,
     RecordsOffered,
+    SnapshotProgressed,
     SnapshotStored,
     StoodUntil,
     TimePassed,
@@ -91,6 +93,8 @@ def event_in_words(event: Event) -> str:
             return f"has flushed ({number})"
         case LogStartMoved(offset):
             return f"has lost what was below {offset} to retention"
+        case SnapshotProgressed(loaded):
+            return f"has {loaded} parts of its snapshot"
         case SnapshotStored(point):
             return f"has a snapshot of what was below {point.mark.start_offset}"
         case PartitionChanged(state, _):
@@ -111,6 +115,8 @@ def effect_in_words(effect: Effect) -> str:
             return f"appends {', '.join(map(str, items))}"
         case CutEnd(point):
             return f"cuts its log at {point}"
+        case AdvanceStart(offset):
+            return f"removes what is below {offset}"
         case Send(to, message):
             return f"to {to}: {in_words(message)}"
         case ReadAndSend(to, message, from_offset, upto_offset):
