@@ -179,8 +179,7 @@ class _Fixed:
 
 
 def _with_batches(message: Fetched, batches: tuple[Batch, ...]) -> Fetched:
-    message = Fetched(message.sender, message.epoch, message.fetch_id, message.high_watermark, message.marks, batches)
-    return message
+    return Fetched(message.sender, message.epoch, message.fetch_id, message.high_watermark, message.marks, batches)
 
 
 class Measured:
@@ -213,7 +212,7 @@ def in_turn(active: int, commits: int) -> Measured:
 def at_rest(commits: int) -> Measured:
     trio = Trio(1)
 
-    def write(index: int) -> None:
+    def write(_: int) -> None:
         trio.write(trio.partitions[0])
         trio.run_for(REST_MS)
 
@@ -223,7 +222,7 @@ def at_rest(commits: int) -> Measured:
 def one_tick(partitions: int, ticks: int) -> Measured:
     trio = Trio(partitions)
 
-    def write(index: int) -> None:
+    def write(_: int) -> None:
         for partition in trio.partitions:
             trio.write(partition)
         trio.run_for(REST_MS)

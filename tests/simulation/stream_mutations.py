@@ -126,6 +126,10 @@ def nobody_waits(self: Streams, sender: Any, it: Any, now_ms: int) -> Any:
     return said
 
 
+def bytes_are_no_sign_of_life(self: Streams, broker: Any, now_ms: int) -> None:
+    """An answer that takes long is given up, asked for again, and takes long again."""
+
+
 # Topics
 
 
@@ -251,6 +255,7 @@ STREAM_MUTATIONS = (
     in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
     quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
+    quorum("an answer that takes long is given up", 400, (Streams, "progressed", bytes_are_no_sign_of_life)),
     quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=27),
     quorum(
         "who lost what was flushed keeps its name",

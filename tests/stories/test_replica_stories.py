@@ -307,7 +307,7 @@ class Stage:
                 self.flushes.append((replica, number))
             case Send(to, message):
                 self.letters.append((replica, to, message))
-            case ReadAndSend(to, message, from_offset, upto_offset):
+            case ReadAndSend(to, message, from_offset, upto_offset, _):
                 batches = disk.seen.read(from_offset, upto_offset, 10)
                 self.letters.append((replica, to, replace(message, batches=batches)))
             case Release(high_watermark):

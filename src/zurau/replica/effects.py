@@ -62,7 +62,8 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class ReadAndSend:
-    """Send `message` with batches read from `from_offset`, whole ones, as many as are fitting, below `upto_offset`.
+    """Send `message` with batches read from `from_offset`, whole ones, below `upto_offset`: as many as `max_bytes` has
+    room for, and at least one.
 
     If the read takes a while, ask afterwards whether this replica still leads in the message's epoch.
     """
@@ -71,6 +72,7 @@ class ReadAndSend:
     message: Fetched
     from_offset: Offset
     upto_offset: Offset
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

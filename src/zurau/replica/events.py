@@ -39,6 +39,12 @@ class StoodUntil:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchProgressed:
+    """Bytes are arriving from the leader's broker while this replica waits for an answer: it may be a large one on a
+    slow link, and is not given up for lost."""
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The deadline that the replica named has come. Coming early or late does no harm."""
 
@@ -130,6 +136,7 @@ Event = (
     | FetchStands
     | AnswerStands
     | StoodUntil
+    | FetchProgressed
     | TimePassed
     | Flushed
     | RecordsOffered

@@ -60,6 +60,10 @@ class Follower:
         """Give the one it voted for the time to win."""
         self._hear_again()
 
+    def fetch_progressed(self) -> None:
+        if self._fetch_id is not None and self._state.leader is not None:
+            self._hear_again()
+
     # At rest (silence.py)
 
     @property

@@ -13,6 +13,7 @@ from zurau.replica.events import (
     AnswerStands,
     BrokerRegistered,
     Event,
+    FetchProgressed,
     FetchStands,
     Flushed,
     LogStartMoved,
@@ -126,6 +127,9 @@ class InSyncReplica(ReplicaFacts):
                 return self._receive(fetch)
             case AnswerStands() | StoodUntil():
                 note_silence(role, event)
+            case FetchProgressed():
+                if isinstance(role, InSyncFollower):
+                    role.fetch_progressed()
             case Flushed(number):
                 state.log.flush_done(number)
                 state.flush()

@@ -156,12 +156,16 @@ class Leader(Serving):
             return "nothing of this epoch is committed yet"
         if not state.membership.is_settled(state.high_watermark):
             return "the last change of voters is not committed yet"
-        if event.add is not None and not self._is_caught_up(event.add):
+        if event.add is not None and not self.is_caught_up(event.add):
             return f"{event.add} is not caught up"
         if state.membership.with_change(event.add, event.remove) in ((), state.voters):
             return "that would change nothing, or leave nobody"
         return None
 
-    def _is_caught_up(self, learner: ReplicaId) -> bool:
-        progress = self._followers.get(learner)
-        return progress is not None and progress.stored_in(self._state.epoch) >= self._state.high_watermark
+    def is_caught_up(self, replica: ReplicaId) -> bool:
+        """It has what is committed, and had everything a moment ago. One that had it and is dead would be a voter that
+        the next commit waits for."""
+        state, progress = self._state, self._followers.get(replica)
+        if progress is None or progress.stored_in(state.epoch) < state.high_watermark:
+            return replica == state.id
+        return progress.caught_up_ms > state.now_ms - state.settings.fetch_timeout_ms

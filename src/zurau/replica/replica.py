@@ -17,6 +17,7 @@ from zurau.replica.effects import Announce, Effect, Refuse
 from zurau.replica.events import (
     AnswerStands,
     Event,
+    FetchProgressed,
     FetchStands,
     Flushed,
     LogStartMoved,
@@ -107,6 +108,10 @@ class Replica(ReplicaFacts):
         """It leads, and knows the true high watermark: before that, an end offset told to a client might go back."""
         return isinstance(self._role, Leader) and self._role.is_established
 
+    def is_caught_up(self, replica: ReplicaId) -> bool:
+        """As its leader knows: it could be made a voter."""
+        return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
+
     @property
     def low_watermark(self) -> Offset | None:
         """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
@@ -149,6 +154,9 @@ class Replica(ReplicaFacts):
                 return self._receive(fetch)
             case AnswerStands() | StoodUntil():
                 note_silence(role, event)
+            case FetchProgressed():
+                if isinstance(role, Follower):
+                    role.fetch_progressed()
             case Flushed(number):
                 state.log.flush_done(number)
                 state.flush()

@@ -125,7 +125,15 @@ class Serving:
         progress.answered(state.now_ms)
         progress.told_start = state.log.start_offset
         answer = self._fetched(fetch, marks=state.log.epochs.after(fetch.position.epoch))
-        state.effects.append(ReadAndSend(fetch.sender.broker, answer, fetch.position.offset, state.log.end_offset))
+        state.effects.append(
+            ReadAndSend(
+                fetch.sender.broker,
+                answer,
+                fetch.position.offset,
+                state.log.end_offset,
+                state.settings.fetch_max_bytes,
+            )
+        )
 
     def _fetched(
         self,

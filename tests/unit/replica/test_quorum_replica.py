@@ -322,6 +322,18 @@ def test_a_shutdown_means_nothing_to_one_that_does_not_lead(make):
     assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("this replica does not lead"),)
 
 
+def test_a_learner_that_was_caught_up_and_is_dead_does_not_become_a_voter(make, ids):
+    leader, learner = make(voters="1a"), ids("2a")[0]
+    leader.step(TimePassed(), 0)
+    leader.step(Flushed(1), 0)
+    leader.step(Received(Fetch(learner, 1, 1, Position(1, 0), 0)), 0)
+    assert leader.is_caught_up(learner)
+    assert leader.step(VoterChangeAsked(add=learner), 9000)[-1] == Refuse("2a is not caught up")
+    leader.step(Received(Fetch(learner, 1, 2, Position(1, 0), 0)), 9001)
+    assert leader.is_caught_up(learner)
+    assert leader.is_caught_up(leader.id)
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [("2a", "that would change nothing, or leave nobody"), ("4a", "4a is not caught up")],

@@ -9,6 +9,7 @@ from zurau.replica.effects import AskController, ReadAndSend, Send
 from zurau.replica.events import (
     AnswerStands,
     BrokerRegistered,
+    FetchProgressed,
     FetchStands,
     Flushed,
     PartitionChanged,
@@ -145,6 +146,23 @@ def test_a_follower_at_rest_that_is_refused_asks_again(voter, ids):
     fetch_id = voter._state.last_fetch_id
     voter.step(Received(FetchRefused(ids("2a")[0], 1, fetch_id, None)), 200)
     assert voter.deadline_ms < NEVER_MS
+
+
+def test_a_voter_is_patient_while_bytes_of_an_answer_come(voter, ids):
+    voter.step(StoodUntil(ids("2a")[0], 5000), 5000)
+    for now_ms in (5900, 6800, 7700):
+        voter.step(FetchProgressed(), now_ms)
+    assert voter.role is Role.FOLLOWER
+    voter.step(TimePassed(), 8700)
+    assert voter.role is Role.PROSPECTIVE
+    assert not any(isinstance(each, Send) for each in voter.step(FetchProgressed(), 8700))
+
+
+def test_a_replica_that_waits_for_nothing_takes_no_bytes_for_a_sign_of_life(make, make_in_sync, primary):
+    for replica in (make(), make_in_sync(), primary):
+        deadline_ms = (replica.step(TimePassed(), 100), replica.deadline_ms)[1]
+        replica.step(FetchProgressed(), 100)
+        assert replica.deadline_ms == deadline_ms
 
 
 @pytest.mark.parametrize("name", ["primary", "leader"])

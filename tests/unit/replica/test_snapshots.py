@@ -61,7 +61,7 @@ def test_a_snapshot_that_stops_coming_is_asked_for_again(loading):
 
 def test_who_loads_a_snapshot_says_how_much_it_has(loading):
     replica, offer, asked = loading
-    replica.step(SnapshotProgressed(10), 300)
+    replica.step(SnapshotProgressed(10), 100)
     offer(500)
     assert asked[-1].loaded == 10
 

@@ -9,6 +9,7 @@ from zurau.ids import BrokerId, Offset
 from zurau.replica.effects import Effect
 from zurau.replica.events import Event, SnapshotProgressed, VoterChangeAsked
 from zurau.replica.identity import PartitionId, ReplicaId
+from zurau.replica.membership import next_change
 from zurau.replica.messages import SnapshotPoint
 from zurau.replica.partition_state import InSyncProposal, PartitionState
 from zurau.replica.position import Batch
@@ -216,12 +217,9 @@ class Cluster:
             # One that is stopped would hear it later, when the one to be added may be gone as well: two losses at once.
             if not host.leads or host.is_paused or not isinstance(host.replica, Replica):
                 continue
-            missing = sorted(current - set(host.replica.voters))
-            gone = sorted(set(host.replica.voters) - current)
-            if missing:
-                host.tell(VoterChangeAsked(add=missing[0]))
-            elif gone:
-                host.tell(VoterChangeAsked(remove=gone[0]))
+            change = next_change(host.replica.voters, current, host.replica.is_caught_up)
+            if change is not None:
+                host.tell(VoterChangeAsked(*change))
 
     # The end
 

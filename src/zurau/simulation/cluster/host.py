@@ -356,7 +356,8 @@ class Host:
         assert self.replica is not None
         is_there = effect.from_offset >= self.disk.start_offset
         if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
-            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, READ_BATCHES)
+            count_max = READ_BATCHES if effect.max_bytes > 1 else 1
+            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, count_max)
             self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
         else:
             self.machine.streams.put_out(self.partition, effect.to)

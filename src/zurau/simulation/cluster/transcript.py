@@ -119,7 +119,7 @@ def effect_in_words(effect: Effect) -> str:
             return f"removes what is below {offset}"
         case Send(to, message):
             return f"to {to}: {in_words(message)}"
-        case ReadAndSend(to, message, from_offset, upto_offset):
+        case ReadAndSend(to, message, from_offset, upto_offset, _):
             return f"to {to}: {in_words(message)}, records {from_offset} to {upto_offset}"
         case Release(high_watermark):
             return f"high watermark {high_watermark}"
