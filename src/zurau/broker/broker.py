@@ -1,13 +1,14 @@
 """The broker: the cluster image, the partitions placed here, and the machines that run on some of them.
 
-Opening it replays the metadata log into the controller, opens what the image places here, and replays the consumer
-groups. From then on the image's changes are carried out as they are applied.
+Opening it replays the metadata log, opens what the image places here, and replays the consumer groups. From then on
+the image's changes are carried out as they are committed.
 """
 
 from __future__ import annotations
 
 import logging
 
+from zurau.broker.cluster_view import ClusterView
 from zurau.broker.identity import Identity
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
@@ -32,7 +33,6 @@ from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
 from zurau.partition.partition import Partition
-from zurau.pending import Pending
 from zurau.ports import Disk, World
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -83,8 +83,8 @@ class Broker:
 
     @property
     def image(self) -> ClusterImage:
-        """The cluster as the metadata log describes it."""
-        return self._controller_machine.image
+        """The cluster as far as it is committed."""
+        return self._view.image
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
@@ -123,7 +123,7 @@ class Broker:
         for topic in topics:
             self._placement.open_topic(topic, self._settings_of(topic))
         placed = [TopicPartition(topic.name, partition.index) for topic in topics for partition in topic.partitions]
-        self._placement.sort_out_directories(self._deleted_while_loading, placed)
+        self._placement.sort_out_directories(self._deleted_before, placed)
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
@@ -142,15 +142,19 @@ class Broker:
                 log.warning("everything has to be checked at the next start: %s", fault)
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
-        self._deleted_while_loading: list[TopicId] = []
-        self._is_open = False
-        self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
         # Every record counts: without snapshots this log is the only memory of the cluster.
         settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
         metadata = self._placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
-        host = MachineHost(metadata, self._controller_machine, self.clock)
+        controller = Controller(self.settings, self.log_settings)
+        host = MachineHost(metadata, controller, self.clock)
         host.load()
-        self._is_open = True
+        self._config_rules = controller.rules
+        self._view = ClusterView(metadata)
+        # Only where it ends counts now, apart from what must not come back.
+        self._deleted_before = [
+            change.topic.topic_id for change in self._view.catch_up() if isinstance(change, TopicRemoved)
+        ]
+        metadata.on_commit = self._follow
         return host
 
     def _load_groups(self) -> None:
@@ -183,13 +187,12 @@ class Broker:
 
     # The image changes
 
-    def _changed(self, change: Change) -> None:
-        """Carry out what an applied record of the metadata log means for this broker."""
-        if not self._is_open:
-            # While the log is replayed only its end counts, apart from what must not come back.
-            if isinstance(change, TopicRemoved):
-                self._deleted_while_loading.append(change.topic.topic_id)
-            return
+    def _follow(self) -> None:
+        for change in self._view.catch_up():
+            self._carry_out(change)
+
+    def _carry_out(self, change: Change) -> None:
+        """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
                 self._placement.open_topic(topic, self._settings_of(topic))
@@ -199,19 +202,14 @@ class Broker:
                 for topic in self.image.topics.values():
                     self._placement.tune(topic, self._settings_of(topic))
             case TopicRemoved(topic):
-                self._placement.remove_topic(topic, self._metadata_committed())
+                self._placement.remove_topic(topic)
                 for host in self.group_hosts():
                     host.ask(ForgetTopic(topic.name))
             case _:
                 pass
 
-    def _metadata_committed(self) -> Pending[None]:
-        """Done when all that the metadata log holds now is committed."""
-        metadata = self.partitions[METADATA_PARTITION]
-        return metadata.wait_high_watermark(metadata.log.end_offset)
-
     def _settings_of(self, topic: TopicImage) -> LogSettings:
-        return self._controller_machine.log_settings_of(topic, self.broker_id)
+        return self._config_rules.topic_settings(self.image, self.broker_id, topic.configs)
 
 
 def _stopped_cleanly(disk: Disk) -> bool:

@@ -19,7 +19,6 @@ from zurau.partition.opening import (
     write_topic_id,
 )
 from zurau.partition.partition import Partition
-from zurau.pending import Pending, done
 from zurau.ports import World
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -81,8 +80,8 @@ class Placement:
         for partition in self._of(topic):
             partition.settings_changed(settings)
 
-    def remove_topic(self, topic: TopicImage, committed: Pending[None]) -> None:
-        """Close a deleted topic's partitions, and remove their data once the deletion is committed.
+    def remove_topic(self, topic: TopicImage) -> None:
+        """Close a deleted topic's partitions and remove their data.
 
         Their directories get other names at once, so that a topic of the same name can be created.
         """
@@ -90,7 +89,7 @@ class Placement:
             del self.partitions[partition.name]
             partition.close(_topic_is_gone)
             partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
-            self._delete(str(partition.name), topic.topic_id, committed)
+            self._delete(str(partition.name), topic.topic_id)
 
     def undo_deletions(self, topics: Mapping[TopicId, TopicImage]) -> None:
         """Give the directories of topics their names back, if the deletion was lost in a crash before it counted."""
@@ -140,7 +139,7 @@ class Placement:
             ):
                 topic_id = read_topic_id(self._world.disk, directory)
                 if topic_id is not None and topic_id in deleted:
-                    self._delete(directory, topic_id, done(None))
+                    self._delete(directory, topic_id)
                 else:
                     self._put_aside(directory, topic_id or NO_TOPIC_ID)
 
@@ -150,7 +149,7 @@ class Placement:
             if partition is not None:
                 yield partition
 
-    def _delete(self, directory: str, topic_id: TopicId, committed: Pending[None]) -> None:
+    def _delete(self, directory: str, topic_id: TopicId) -> None:
         doomed = _renamed(directory, topic_id, DELETED)
         try:
             self._world.disk.rename(directory, doomed)
@@ -159,14 +158,7 @@ class Placement:
         except DiskFault as fault:
             log.warning("the data in %s is left to the next start, though its topic is deleted: %s", directory, fault)
             return
-        committed.then(lambda outcome: self._remove_if(outcome, doomed))
-
-    def _remove_if(self, committed: Pending[None], directory: str) -> None:
-        try:
-            committed.result()
-        except Refused:
-            return  # the next start tells whether the topic is deleted
-        self._remove(directory)
+        self._remove(doomed)
 
     def _remove(self, directory: str) -> None:
         self._world.workers.run(lambda: self._world.disk.remove_tree(directory))

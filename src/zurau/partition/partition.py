@@ -41,7 +41,7 @@ class Partition:
 
     __slots__ = (
         "_clock", "_flush_failure", "_flush_timer", "_flusher", "_flushing", "_waiters",
-        "broker_id", "log", "name", "producers", "replica", "topic_id",
+        "broker_id", "log", "name", "on_commit", "producers", "replica", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,8 @@ class Partition:
         self._flush_timer: Timer | None = None
         self._flush_failure: DiskFault | None = None
         self._waiters = Waiters()
+        #: Called when the high watermark has moved, before anybody who waits for that is told.
+        self.on_commit: Callable[[], None] = _nobody_follows
         self._stored_more()
 
     # What is known of it
@@ -153,6 +155,7 @@ class Partition:
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
+            self.on_commit()
             self._waiters.release(self.replica.high_watermark)
 
     def _flush(self) -> None:
@@ -241,6 +244,10 @@ class Partition:
         if self._flush_timer is not None:
             self._flush_timer.cancel()
         self._waiters.fail_all(error())
+
+
+def _nobody_follows() -> None:
+    """Most partitions have no machine whose committed state somebody looks at."""
 
 
 def refusal(fault: DiskFault) -> Refused:
