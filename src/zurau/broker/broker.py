@@ -10,6 +10,7 @@ import logging
 
 from zurau.broker.cluster_view import ClusterView
 from zurau.broker.identity import Identity
+from zurau.broker.metadata_snapshots import MetadataSnapshots
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.settings import BrokerSettings
@@ -33,7 +34,9 @@ from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
 from zurau.partition.partition import Partition
+from zurau.partition.snapshots import load_newest
 from zurau.ports import Disk, World
+from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.broker")
@@ -41,6 +44,8 @@ log = logging.getLogger("zurau.broker")
 METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
+#: Small enough that what a snapshot makes superfluous is soon a whole segment.
+METADATA_SEGMENT_BYTES = 16 * MIB
 CLEAN_STOP_FILE = "clean-stop"
 
 
@@ -142,18 +147,22 @@ class Broker:
                 log.warning("everything has to be checked at the next start: %s", fault)
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
-        # Every record counts: without snapshots this log is the only memory of the cluster.
-        settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
+        # What is old goes when a snapshot holds it, and only then.
+        settings = LogSettings(
+            cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
+        )
         metadata = self._placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
         controller = Controller(self.settings, self.log_settings)
         host = MachineHost(metadata, controller, self.clock)
-        host.load()
+        snapshot = load_newest(self.world.disk, metadata.log.directory, metadata.log.start_offset)
+        host.load(snapshot)
         self._config_rules = controller.rules
         self._view = ClusterView(metadata)
         # Only where it ends counts now, apart from what must not come back.
         self._deleted_before = [
-            change.topic.topic_id for change in self._view.catch_up() if isinstance(change, TopicRemoved)
+            change.topic.topic_id for change in self._view.load(snapshot) if isinstance(change, TopicRemoved)
         ]
+        self._snapshots = MetadataSnapshots(self.world, metadata, self._view, snapshot)
         metadata.on_commit = self._follow
         return host
 
@@ -190,6 +199,7 @@ class Broker:
     def _follow(self) -> None:
         for change in self._view.catch_up():
             self._carry_out(change)
+        self._snapshots.take_if_due()
 
     def _carry_out(self, change: Change) -> None:
         """Do what a committed change means for this broker."""

@@ -17,6 +17,7 @@ from zurau.ids import Offset
 from zurau.machines.machine import Decision, Machine, Ticket
 from zurau.partition.partition import Partition
 from zurau.partition.replay import damaged, replay
+from zurau.partition.snapshots import NO_SNAPSHOT, Snapshot
 from zurau.pending import Pending
 from zurau.ports import Clock, Timer
 from zurau.records.builder import NewRecord, build_batch
@@ -40,9 +41,9 @@ class MachineHost(Generic[Command]):
         self._timer: Timer | None = None
         self._timer_at_ms: int | None = None
 
-    def load(self) -> None:
+    def load(self, snapshot: Snapshot = NO_SNAPSHOT) -> None:
         """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
-        for records, next_offset in replay(self.partition, self._applied, self.partition.log.end_offset):
+        for records, next_offset in replay(self.partition, snapshot, self.partition.log.end_offset):
             try:
                 for record in records:
                     self.machine.apply(record)

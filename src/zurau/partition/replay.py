@@ -1,14 +1,15 @@
-"""Reading a machine's records back from its log, batch by batch."""
+"""Reading a machine's records back: a snapshot of its state, then its log from there on, batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zurau.errors import CorruptData
 from zurau.ids import Offset
 from zurau.machines.machine import StateRecord
 from zurau.partition.partition import Partition
+from zurau.partition.snapshots import Snapshot
 from zurau.records.batch import BatchHeader, check_crc, iter_batches
 from zurau.records.record import iter_records
 from zurau.settings import MIB
@@ -19,12 +20,27 @@ READ_BYTES = 1 * MIB
 class ReplayedBatch(NamedTuple):
     """What a machine decided in one go, and the offset after it."""
 
-    records: list[StateRecord]
+    records: Sequence[StateRecord]
     next_offset: Offset
 
 
-def replay(partition: Partition, from_offset: Offset, upto_offset: Offset) -> Iterator[ReplayedBatch]:
-    """The records between two offsets. Blocks for the disk. Raises `CorruptData` rather than to give others."""
+def replay(partition: Partition, snapshot: Snapshot, upto_offset: Offset) -> Iterator[ReplayedBatch]:
+    """Everything below an offset. Blocks for the disk. Raises `CorruptData` rather than to give anything else."""
+    start_offset = partition.log.start_offset
+    if not snapshot.records:
+        yield from replay_log(partition, start_offset, upto_offset)
+        return
+    if not start_offset <= snapshot.offset <= upto_offset:
+        raise CorruptData(
+            f"{partition.name} holds offsets {start_offset} to {upto_offset}, which its snapshot of offset "
+            f"{snapshot.offset} does not fit; restore its directory from a copy"
+        )
+    yield ReplayedBatch(snapshot.records, snapshot.offset)
+    yield from replay_log(partition, snapshot.offset, upto_offset)
+
+
+def replay_log(partition: Partition, from_offset: Offset, upto_offset: Offset) -> Iterator[ReplayedBatch]:
+    """As `replay`, from an offset on."""
     while from_offset < upto_offset:
         chunk = partition.log.read(from_offset, READ_BYTES, upto_offset, may_block=True)
         for header, batch in iter_batches(memoryview(chunk)):
