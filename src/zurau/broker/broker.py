@@ -1,17 +1,19 @@
 """The broker: the cluster image, the partitions placed here, and the machines that run on some of them.
 
-Opening it replays the metadata log into the controller, opens what the image places here, and replays the consumer
-groups. From then on the image's changes are carried out as they are applied.
+Opening it replays the metadata log, opens what the image places here, and replays the consumer groups. From then on
+the image's changes are carried out as they are committed.
 """
 
 from __future__ import annotations
 
 import logging
 
+from zurau.broker.cluster_view import ClusterView
 from zurau.broker.directories import partition_directories
 from zurau.broker.health import Health
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
+from zurau.broker.metadata_snapshots import MetadataSnapshots
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.settings import BrokerSettings
@@ -40,8 +42,9 @@ from zurau.partition.host import MachineHost
 from zurau.partition.judging import Lane
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
-from zurau.pending import Pending
+from zurau.partition.snapshots import load_newest
 from zurau.ports import Disk, World
+from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.broker")
@@ -52,6 +55,8 @@ METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
 METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
 #: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
 #: release, which kept none. Older releases remove it when they start, which shows that they ran.
+#: Small enough that what a snapshot makes superfluous is soon a whole segment.
+METADATA_SEGMENT_BYTES = 16 * MIB
 CLEAN_STOP_FILE = "clean-stop"
 
 
@@ -101,8 +106,8 @@ class Broker:
 
     @property
     def image(self) -> ClusterImage:
-        """The cluster as the metadata log describes it."""
-        return self._controller_machine.image
+        """The cluster as far as it is committed."""
+        return self._view.image
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
@@ -201,23 +206,31 @@ class Broker:
                     "no topic explains the data in %s; its record may have been lost, so it is left there", name
                 )
             return
-        self.placement.sort_out_directories(self._deleted_while_loading, placed)
+        self.placement.sort_out_directories(self._deleted_before, placed)
         topics = self.image.topics_by_id
         self.journal.forget(
             [name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in topics]
         )
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
-        self._deleted_while_loading: list[TopicId] = []
-        self._is_open = False
-        self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
-        # Every record counts: without snapshots this log is the only memory of the cluster.
-        settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
+        # What is old goes when a snapshot holds it, and only then.
+        settings = LogSettings(
+            cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
+        )
         metadata = self.placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
         self._require_whole(metadata)
-        host = MachineHost(metadata, self._controller_machine, self.clock)
-        host.load()
-        self._is_open = True
+        controller = Controller(self.settings, self.log_settings)
+        host = MachineHost(metadata, controller, self.clock)
+        snapshot = load_newest(self.world.disk, metadata.log.directory, metadata.log.start_offset)
+        host.load(snapshot)
+        self._config_rules = controller.rules
+        self._view = ClusterView(metadata)
+        # Only where it ends counts now, apart from what must not come back.
+        self._deleted_before = [
+            change.topic.topic_id for change in self._view.load(snapshot) if isinstance(change, TopicRemoved)
+        ]
+        self._snapshots = MetadataSnapshots(self.world, metadata, self._view, snapshot)
+        metadata.on_commit = self._follow
         return host
 
     def _require_whole(self, metadata: Partition) -> None:
@@ -273,13 +286,13 @@ class Broker:
 
     # The image changes
 
-    def _changed(self, change: Change) -> None:
-        """Carry out what an applied record of the metadata log means for this broker."""
-        if not self._is_open:
-            # While the log is replayed only its end counts, apart from what must not come back.
-            if isinstance(change, TopicRemoved):
-                self._deleted_while_loading.append(change.topic.topic_id)
-            return
+    def _follow(self) -> None:
+        for change in self._view.catch_up():
+            self._carry_out(change)
+        self._snapshots.take_if_due()
+
+    def _carry_out(self, change: Change) -> None:
+        """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
                 self.placement.open_topic(topic, self._settings_of(topic))
@@ -289,7 +302,7 @@ class Broker:
                 for topic in self.image.topics.values():
                     self.placement.tune(topic, self._settings_of(topic))
             case TopicRemoved(topic):
-                self.placement.remove_topic(topic, self._metadata_committed())
+                self.placement.remove_topic(topic)
                 for partition in topic.partitions:
                     self.troubles.forget(TopicPartition(topic.name, partition.index))
                 for host in self.group_hosts():
@@ -297,13 +310,8 @@ class Broker:
             case _:
                 pass
 
-    def _metadata_committed(self) -> Pending[None]:
-        """Done when all that the metadata log holds now is committed."""
-        metadata = self.partitions[METADATA_PARTITION]
-        return metadata.wait_high_watermark(metadata.log.end_offset)
-
     def _settings_of(self, topic: TopicImage) -> LogSettings:
-        return self._controller_machine.log_settings_of(topic, self.broker_id)
+        return self._config_rules.topic_settings(self.image, self.broker_id, topic.configs)
 
 
 def _is_stopping() -> Refused:

@@ -49,8 +49,8 @@ class ClosedPartition:
     fault: Exception
     tried_at_ms: float
     tries: int = 1
-    #: Done when the deletion of its topic is committed; None while there is none.
-    deleted: Pending[None] | None = None
+    #: Its topic was deleted.
+    is_deleted: bool = False
 
     @property
     def due_at_ms(self) -> float:
@@ -171,10 +171,10 @@ class Placement:
     def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[Opened]) -> None:
         self._opening.discard(name)
         failure = failure_of(outcome)
-        if closed.deleted is not None:
+        if closed.is_deleted:
             if failure is None:
                 outcome.result()[0].close(clean=False)
-            self.directories.delete(str(name), closed.topic_id, closed.deleted)
+            self.directories.delete(str(name), closed.topic_id)
         elif failure is not None:
             closed.tries += 1
             closed.tried_at_ms = self._world.clock.monotonic_ms()
@@ -198,8 +198,8 @@ class Placement:
             elif name in self.closed:
                 self.closed[name].settings = settings
 
-    def remove_topic(self, topic: TopicImage, committed: Pending[None]) -> None:
-        """Close a deleted topic's partitions, and remove their data once the deletion is committed.
+    def remove_topic(self, topic: TopicImage) -> None:
+        """Close a deleted topic's partitions and remove their data.
 
         Their directories get other names at once, so that a topic of the same name can be created.
         """
@@ -210,14 +210,10 @@ class Placement:
                 partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
             closed = self.closed.pop(name, None)
             if closed is not None:
-                closed.deleted = committed
+                closed.is_deleted = True
             if name not in self._opening and self._world.disk.exists(str(name)):
-                self.directories.delete(str(name), topic.topic_id, committed)
-        committed.then(lambda outcome: self._forget_if(outcome, topic))
-
-    def _forget_if(self, committed: Pending[None], topic: TopicImage) -> None:
-        if failure_of(committed) is None:
-            self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
+                self.directories.delete(str(name), topic.topic_id)
+        self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
 
     def close(self) -> dict[LogId, Offset]:
         """Leave every partition so that the next start is quick. Blocks: the last thing a broker does.

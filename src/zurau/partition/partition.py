@@ -50,7 +50,7 @@ class Partition:
 
     __slots__ = (
         "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
-        "broker_id", "fault", "log", "name", "producers", "replica", "topic_id",
+        "broker_id", "fault", "log", "name", "on_commit", "producers", "replica", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +88,8 @@ class Partition:
         if notes is not None:
             notes.flushed(log.flushed_offset)
         self._line = Line(judges, self._admission, self._append_examined)
+        #: Called when the high watermark has moved, before anybody who waits for that is told.
+        self.on_commit: Callable[[], None] = _nobody_follows
         self._stored_more()
 
     # What is known of it
@@ -187,6 +189,7 @@ class Partition:
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
+            self.on_commit()
             self._waiters.release(self.replica.high_watermark)
 
     def _flush(self) -> None:
@@ -296,6 +299,10 @@ class Partition:
             self._flush_timer.cancel()
         self._line.close(error)
         self._waiters.fail_all(error())
+
+
+def _nobody_follows() -> None:
+    """Most partitions have no machine whose committed state somebody looks at."""
 
 
 def refusal(fault: DiskFault) -> Refused:

@@ -38,7 +38,7 @@ DRAWN: dict[str, int] = {
     "log.compaction.KEYS_MAX": 1,
     "log.compaction._DIGEST_BYTES": 8,
     "partition.partition.UNAWAITED_FLUSH_MS": 0,
-    "partition.host.READ_BYTES": 1,
+    "partition.replay.READ_BYTES": 1,
     "broker.producer_ids.BLOCK_IDS": 1,
     "broker.upkeep.AT_A_TIME": 1,
     "broker.upkeep.SNAPSHOT_EVERY_BYTES": 1,

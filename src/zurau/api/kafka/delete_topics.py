@@ -38,9 +38,10 @@ async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
             raise _deletion_disabled(call.version)
         await call.broker.controller.ask(DeleteTopic(topic.topic_id))
     except Refused as refused:
-        return DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=refused.code, error_message=refused.message
-        )
+        code = refused.code
+        if wanted.name is not None and code == ErrorCode.UNKNOWN_TOPIC_ID:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # somebody else deletes it: decided, though not yet to be seen
+        return DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=refused.message)
     return DeletableTopicResult(name=name, topic_id=topic_id)
 
 
