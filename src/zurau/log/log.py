@@ -24,6 +24,7 @@ from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
@@ -32,7 +33,7 @@ from zurau.log.flushing import Flushing
 from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
-from zurau.log.segment import Segment, SegmentEnd
+from zurau.log.segment import Segment
 from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
