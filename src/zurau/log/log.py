@@ -238,6 +238,11 @@ class Log:
         if self._flushing.is_under_way:  # or else the log was closed meanwhile, and made safe there and then
             self.flushed_offset = max(self.flushed_offset, self._flushing.done(self._active))
 
+    def flush_failed(self) -> None:
+        """The work of the oldest flush failed, but not with `FlushFailed`: it is left to the next one."""
+        if self._flushing.is_under_way:
+            self._flushing.failed(self._active)
+
     def _flush_now(self) -> None:
         """Everything, here and now. Blocks."""
         self._flushing.abandon(self._active)
@@ -279,8 +284,8 @@ class Log:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
+        self._save(Checkpoint(offset, offset))
         self.start_offset = self.compacted_offset = offset
-        self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
@@ -303,9 +308,9 @@ class Log:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
         assert offset <= self.end_offset
         if offset > self.start_offset:
+            self._save(Checkpoint(offset, self.compacted_offset))
             self.start_offset = offset
             self.epochs.cut_start(offset)
-            self._save()
 
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
         """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
@@ -421,17 +426,20 @@ class Log:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
     def _save_if_new(self) -> None:
-        checkpoint = Checkpoint(self.start_offset, self.compacted_offset)
-        if self._saved is not None or checkpoint != Checkpoint():
-            if checkpoint != self._saved:
+        if self._saved is None and self._checkpoint == Checkpoint():
+            with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
                 self._save()
-            return
-        with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+        elif self._checkpoint != self._saved:
             self._save()
 
-    def _save(self) -> None:
-        self._saved = Checkpoint(self.start_offset, self.compacted_offset)
-        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), self._saved.content())
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.start_offset, self.compacted_offset)
+
+    def _save(self, checkpoint: Checkpoint | None = None) -> None:
+        checkpoint = checkpoint or self._checkpoint
+        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
+        self._saved = checkpoint
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

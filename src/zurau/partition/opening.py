@@ -28,12 +28,20 @@ _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
 def holds_partition(disk: Disk, directory: str) -> bool:
     """Whether this is a partition's directory, and not something else that lies there, or cannot be looked into."""
+    return TOPIC_ID_FILE in _names(disk, directory) or holds_segments(disk, directory)
+
+
+def holds_segments(disk: Disk, directory: str) -> bool:
+    """Whether there is a log in it."""
+    return any(is_segment_file(name) and name.endswith(LOG_SUFFIX) for name in _names(disk, directory))
+
+
+def _names(disk: Disk, directory: str) -> list[str]:
     try:
-        names = disk.list_directory(directory)
+        return disk.list_directory(directory)
     except DiskFault as fault:
         log.warning("%s is left alone: %s", directory, fault)
-        return False
-    return any(name == TOPIC_ID_FILE or (is_segment_file(name) and name.endswith(LOG_SUFFIX)) for name in names)
+        return []
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
