@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.records.batch import BatchHeader, iter_batches, parse_header, stamp
@@ -21,6 +23,9 @@ from zurau.simulation.disk import SimulatedDisk
 
 DIRECTORY = "logs/t-0"
 SETTINGS = LogSettings(index_interval_bytes=150, retention_ms=1000, segment_ms=700)
+#: Batches are larger than most of them.
+WINDOWS = st.sampled_from([1, 61, 100, 150, 1 << 22])
+WINDOW_NAMES = ("zurau.log.scan.SCAN_BYTES", "zurau.log.segment.WALK_BYTES", "zurau.log.glance.WALK_BYTES")
 #: The small ones hold a batch or two: several segments are rolled before anything is flushed.
 SEGMENT_BYTES = st.sampled_from([250, 900])
 
@@ -28,8 +33,11 @@ SEGMENT_BYTES = st.sampled_from([250, 900])
 class LogMachine(RuleBasedStateMachine):
     """Invariant: the log holds exactly `batches`, as far as they are not before its start."""
 
-    @initialize(seed=st.integers(0, 2**16), segment_bytes=SEGMENT_BYTES)
-    def begin(self, seed: int, segment_bytes: int) -> None:
+    @initialize(seed=st.integers(0, 2**16), segment_bytes=SEGMENT_BYTES, window=WINDOWS)
+    def begin(self, seed: int, segment_bytes: int, window: int) -> None:
+        self.windows = [patch(name, window) for name in WINDOW_NAMES]
+        for one in self.windows:
+            one.start()
         self.disk = SimulatedDisk(seed)
         self.settings = replace(SETTINGS, segment_bytes=segment_bytes)
         self.disk.make_directory("logs")
@@ -40,11 +48,16 @@ class LogMachine(RuleBasedStateMachine):
         self.now_ms = 1000
         self.flushing: Callable[[], None] | None = None
         self.flushing_upto = 0
-        self.open(clean=False)
+        self.open(clean=False, last_known=None)
 
-    def open(self, *, clean: bool) -> None:
+    def teardown(self) -> None:
+        for one in getattr(self, "windows", ()):
+            one.stop()
+
+    def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
         self.flushing = None
-        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean)
+        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean, last_known=last_known)
+        assert not self.log.damage, "the disk damages nothing here"
 
     # What the loop does
 
@@ -128,19 +141,19 @@ class LogMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.log.close()
         self.flushed_offset = self.log.end_offset
-        self.open(clean=True)
+        self.open(clean=True, last_known=LastKnown(self.flushed_offset, closed_offset=self.flushed_offset))
         assert self.log.end_offset == self.flushed_offset
 
     @rule()
     def kill_process(self) -> None:
         end_offset = self.log.end_offset
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(self.flushed_offset, kept_unflushed=True))
         assert self.log.end_offset == end_offset
 
-    @rule()
-    def lose_power(self) -> None:
+    @rule(is_journal_there=st.booleans(), lag=st.integers(0, 3))
+    def lose_power(self, is_journal_there: bool = True, lag: int = 0) -> None:
         self.disk.crash()
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(max(0, self.flushed_offset - lag)) if is_journal_there else None)
         assert self.log.end_offset >= self.flushed_offset
         assert self.log.start_offset >= self.deleted_before
         self.forget_from(self.log.end_offset)

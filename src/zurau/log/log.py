@@ -14,18 +14,20 @@ next time. The log then refuses to be written to until it is opened anew; reads 
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
-from zurau.log.files import rename_away
+from zurau.log.files import ASIDE_SUFFIX, rename_away
 from zurau.log.flushing import Flushing
 from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
@@ -35,6 +37,8 @@ from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
 from zurau.records.batch import BatchHeader
+
+log = logging.getLogger("zurau.log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,13 @@ class Log:
     )  # fmt: skip
 
     def __init__(
-        self, disk: Disk, directory: str, settings: LogSettings, recovery: Recovery, saved: Checkpoint, now_ms: int
+        self,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        recovery: Recovery,
+        saved: Checkpoint | None,
+        now_ms: int,
     ) -> None:
         self._disk = disk
         self.directory = directory
@@ -67,10 +77,13 @@ class Log:
         self._segments = recovery.segments
         self._active = self._segments[-1]
         self._known_since_ms = now_ms
-        self.start_offset: Offset = max(saved.start_offset, self._segments[0].base_offset)
+        known = saved or Checkpoint()
+        self.start_offset: Offset = max(known.start_offset, self._segments[0].base_offset)
+        if saved is None:  # lost, or never written
+            self.start_offset = max(self.start_offset, recovery.epochs_start)
         self.end_offset: Offset = max(self._active.end.offset, self.start_offset)
         self.flushed_offset: Offset = self.end_offset
-        self.compacted_offset: Offset = max(saved.compacted_offset, self.start_offset)
+        self.compacted_offset: Offset = max(known.compacted_offset, self.start_offset)
         self.epochs = recovery.epochs
         self.epochs.cut_start(self.start_offset)
         self._saved = saved
@@ -98,10 +111,9 @@ class Log:
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
-        saved = Checkpoint()
-        if checkpoint_file.FILE_NAME in names:
-            saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset, last_known, clean=clean or not names)
+        saved = _load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
+        start_offset = saved.start_offset if saved else None
+        recovery = Recovery(disk, directory, settings, start_offset, last_known, clean=clean or not names)
         recovery.run(names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 
@@ -190,11 +202,16 @@ class Log:
             offset = segments[number + 1].base_offset
 
     def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
-        """The header of every batch from the one that holds `from_offset` on. Blocks."""
+        """The header of every batch from the one that holds `from_offset` on, past what is damaged. Blocks."""
         for segment in self._segments:
             if segment.end.offset > from_offset:
-                for _, header in segment.headers(segment.find(from_offset)):
-                    yield header
+                try:
+                    for _, header in segment.headers(segment.find(from_offset)):
+                        yield header
+                except DiskFault as fault:
+                    if segment is self._active:
+                        raise
+                    log.error("%s cannot be read to its end: %s", segment.path, fault)  # noqa: TRY400 - says it all
 
     def find_by_timestamp(self, timestamp_ms: int, upto_offset: Offset) -> OffsetAndTimestamp | None:
         """The first record as late as `timestamp_ms` or later. Blocks."""
@@ -393,8 +410,7 @@ class Log:
             for segment in self._segments:
                 segment.index_time()
                 segment.write_indexes()
-            if self._checkpoint != self._saved:
-                self._save()
+            self._save_if_new()
         for segment in self._segments:
             segment.close()
 
@@ -412,6 +428,15 @@ class Log:
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(self.start_offset, self.compacted_offset)
 
+    def _save_if_new(self) -> None:
+        checkpoint = self._checkpoint
+        if self._saved is not None or checkpoint != Checkpoint():
+            if checkpoint != self._saved:
+                self._save()
+            return
+        with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+            self._save()
+
     def _save(self, checkpoint: Checkpoint | None = None) -> None:
         checkpoint = checkpoint or self._checkpoint
         self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
@@ -423,3 +448,17 @@ class Log:
 
 def _base_offset(segment: Segment) -> Offset:
     return segment.base_offset
+
+
+def _load_checkpoint(disk: Disk, directory: str) -> Checkpoint | None:
+    path = f"{directory}/{checkpoint_file.FILE_NAME}"
+    try:
+        return parse_checkpoint(disk.read_file(path) or b"")
+    except CorruptData as damage:
+        disk.rename(path, path + ASIDE_SUFFIX)
+        log.error(  # noqa: TRY400 - the message says it all
+            "%s: %s: the log starts where its oldest segment or epoch does, so records that were deleted from the "
+            "front may show again; the file is kept as %s%s",
+            directory, damage, checkpoint_file.FILE_NAME, ASIDE_SUFFIX,
+        )  # fmt: skip
+        return None

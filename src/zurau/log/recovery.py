@@ -67,7 +67,7 @@ class Recovery:
         disk: Disk,
         directory: str,
         settings: LogSettings,
-        start_offset: Offset,
+        start_offset: Offset | None,
         last_known: LastKnown | None,
         *,
         clean: bool,
@@ -75,6 +75,7 @@ class Recovery:
         self._disk = disk
         self._directory = directory
         self._settings = settings
+        #: As it was written down; None if it is not known.
         self._start_offset = start_offset
         self._last_known = last_known
         self._clean = clean
@@ -83,6 +84,8 @@ class Recovery:
         #: Files that nobody needs any more.
         self.leftovers: list[str] = []
         self.epochs = EpochCache()
+        #: Where the oldest epoch begins, if that was written down: no later than the log.
+        self.epochs_start: Offset = 0
         #: Those of the batches that were checked.
         self._checked_epochs: list[EpochEntry] = []
         self.segments: list[Segment] = []
@@ -129,12 +132,12 @@ class Recovery:
 
     def _load(self, names: list[str]) -> Iterator[Segment]:
         bases = [int(name.removesuffix(LOG_SUFFIX)) for name in names if name.endswith(LOG_SUFFIX)]
-        while len(bases) > 1 and bases[1] <= self._start_offset:
+        start = self._start_offset or 0
+        while len(bases) > 1 and bases[1] <= start:
             self.leftovers += rename_away(self._disk, segment_stem(self._directory, bases.pop(0)))
-        if not bases or (bases[0] > self._start_offset and self._clean):
+        if not bases or (self._start_offset is not None and bases[0] > start and self._clean):
             # An empty one in the place of what is missing, or of a log that is new. After a crash nothing can be said
             # of the start: only a clean stop writes down which segments have expired.
-            start = self._start_offset
             empty = Segment(self._disk, self._directory, SegmentEnd(start, 0), base_offset=start)
             if bases:
                 self._make_file(empty)
@@ -375,6 +378,8 @@ class Recovery:
                     self.epochs.assign(epoch, start_offset)
             if (content is None and self.segments[0].size) or not epochs_fit(self.epochs, self.segments):
                 raise CorruptData("it does not fit the batches" if content is not None else "it is missing")
+            if content is not None and self.epochs.entries:
+                self.epochs_start = self.epochs.entries[0].start_offset
         except CorruptData as damage:
             log.warning("%s: %s: made again from the batches", self._path(epoch_file.FILE_NAME), damage)
             self._epochs_from_batches()

@@ -27,7 +27,7 @@ from zurau.log.files import SUFFIXES, segment_stem
 from zurau.log.index import OffsetIndex, TimeIndex
 from zurau.log.scan import BadStretch, Scan
 from zurau.ports import Buffer, Disk, File, WouldBlock
-from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, parse_header
+from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, check_crc, parse_header
 from zurau.settings import INT32_MAX, KIB
 
 log = logging.getLogger("zurau.log")
@@ -241,11 +241,13 @@ class Segment:
             entry = self.offset_index.last_at_most(offset - self.base_offset, may_block=may_block)
         try:
             places = self._places_from_entry(entry, may_block=may_block)
+            before: Place | None = None
             for place in places:
                 if place.last_offset >= offset:
                     if place.base_offset > offset:
-                        next(places, None)  # if that is no gap but a wrong offset, it shows in the one behind
+                        self._check_gap(before, places, may_block=may_block)
                     return place.start
+                before = place
         except _IndexIsWrongError:
             return self.find(offset, may_block=may_block)
         return self.end.position
@@ -352,6 +354,14 @@ class Segment:
             if one.position <= position < one.end_position:
                 return one.end_position
         return position
+
+    def _check_gap(self, before: Place | None, behind: Iterator[Place], *, may_block: bool) -> None:
+        """Offsets are missing between two batches: compaction made a gap, or damage made one of them lie."""
+        next(behind, None)  # an offset that leaps ahead shows in the batch behind it
+        if before is not None:
+            batch = self.file.read(before.start, before.stop - before.start, may_block=may_block)
+            if not check_crc(batch, parse_header(batch)):
+                self._look_closer(before.start, may_block=may_block)
 
     def _look_closer(self, position: int, *, may_block: bool) -> None:
         """There is no batch at `position`. Raises `CorruptData` unless that is known, afterwards, to be damaged."""
