@@ -25,7 +25,7 @@ DIRECTORY = "logs/t-0"
 SETTINGS = LogSettings(index_interval_bytes=150, retention_ms=1000, segment_ms=700)
 #: Batches are larger than most of them.
 WINDOWS = st.sampled_from([1, 61, 100, 150, 1 << 22])
-WINDOW_NAMES = ("zurau.log.scan.SCAN_BYTES", "zurau.log.segment.WALK_BYTES", "zurau.log.glance.WALK_BYTES")
+WINDOW_NAMES = ("zurau.log.scan.SCAN_BYTES", "zurau.log.batch_file.WALK_BYTES", "zurau.log.glance.WALK_BYTES")
 #: The small ones hold a batch or two: several segments are rolled before anything is flushed.
 SEGMENT_BYTES = st.sampled_from([250, 900])
 

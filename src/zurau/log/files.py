@@ -7,7 +7,8 @@
 | `….log.deleted`                          | no longer in the log; a worker removes it              |
 | `….log.cleaned`                          | a compaction is writing it; without worth after a crash |
 | `….log.swap`                             | a compaction is done with it; it replaces the old one  |
-| `….log.aside`                            | a copy of records that another segment holds; kept    |
+| `….log.aside`                            | a copy of records that another segment holds; kept     |
+| `….log.200.damaged`                      | bytes that a repair took out, from position 200; kept  |
 | `leader-epoch-checkpoint`                | see epochs                                             |
 | `log-checkpoint`                         | see checkpoint                                         |
 """
@@ -29,6 +30,7 @@ SWAP_SUFFIX = ".swap"
 TEMPORARY_SUFFIX = ".tmp"
 #: Kept for people to look at; nobody else does.
 ASIDE_SUFFIX = ".aside"
+DAMAGED_SUFFIX = ".damaged"
 LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, TEMPORARY_SUFFIX)
 
 

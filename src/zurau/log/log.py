@@ -24,6 +24,7 @@ from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
@@ -32,7 +33,7 @@ from zurau.log.flushing import Flushing
 from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
-from zurau.log.segment import Segment, SegmentEnd
+from zurau.log.segment import Segment
 from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
@@ -424,18 +425,17 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
+    def _save_if_new(self) -> None:
+        if self._saved is None and self._checkpoint == Checkpoint():
+            if len(self._segments) > 1:  # or else, if the first one is ever missing, all are
+                with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+                    self._save()
+        elif self._checkpoint != self._saved:
+            self._save()
+
     @property
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(self.start_offset, self.compacted_offset)
-
-    def _save_if_new(self) -> None:
-        checkpoint = self._checkpoint
-        if self._saved is not None or checkpoint != Checkpoint():
-            if checkpoint != self._saved:
-                self._save()
-            return
-        with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
-            self._save()
 
     def _save(self, checkpoint: Checkpoint | None = None) -> None:
         checkpoint = checkpoint or self._checkpoint

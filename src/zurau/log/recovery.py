@@ -27,6 +27,7 @@ from itertools import pairwise
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
 from zurau.log import epochs as epoch_file
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.damage import ADVICE, DamagedRange
 from zurau.log.epochs import EpochCache, EpochEntry, parse_epochs
 from zurau.log.files import (
@@ -52,7 +53,7 @@ from zurau.log.glance import (
 )
 from zurau.log.last_known import LastKnown
 from zurau.log.scan import BadStretch, Scan, highest_offset
-from zurau.log.segment import Segment, SegmentEnd
+from zurau.log.segment import Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 

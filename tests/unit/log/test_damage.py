@@ -306,7 +306,7 @@ def test_damage_goes_with_its_segment(make_bench, disk):
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_batch_may_be_larger_than_any_window(bench, disk, window, clean, monkeypatch):
     monkeypatch.setattr("zurau.log.scan.SCAN_BYTES", window)
-    monkeypatch.setattr("zurau.log.segment.WALK_BYTES", window)
+    monkeypatch.setattr("zurau.log.batch_file.WALK_BYTES", window)
     monkeypatch.setattr("zurau.log.glance.WALK_BYTES", window)
     batches = bench.fill(3, size=5000) + bench.fill(12) + bench.fill(2, size=70)
     log = bench.open(clean=clean, last_known=flushed(17))
@@ -317,7 +317,7 @@ def test_a_batch_may_be_larger_than_any_window(bench, disk, window, clean, monke
 @pytest.mark.parametrize("window", [1, 61, 100, 4096])
 def test_damage_is_found_with_any_window(bench, disk, window, monkeypatch):
     monkeypatch.setattr("zurau.log.scan.SCAN_BYTES", window)
-    monkeypatch.setattr("zurau.log.segment.WALK_BYTES", window)
+    monkeypatch.setattr("zurau.log.batch_file.WALK_BYTES", window)
     bench.fill(2, size=300)
     disk.flip_bit(LOG_0, 16)
     log = bench.open(clean=False, last_known=flushed(2))
