@@ -427,8 +427,9 @@ class Log:
 
     def _save_if_new(self) -> None:
         if self._saved is None and self._checkpoint == Checkpoint():
-            with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
-                self._save()
+            if len(self._segments) > 1:  # or else, if the first one is ever missing, all are
+                with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+                    self._save()
         elif self._checkpoint != self._saved:
             self._save()
 
