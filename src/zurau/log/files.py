@@ -10,6 +10,7 @@
 | `….log.aside`                            | a copy of records that another segment holds; kept     |
 | `….log.200.damaged`                      | bytes that a repair took out, from position 200; kept  |
 | `leader-epoch-checkpoint`                | see epochs                                             |
+| `damaged-ranges`                         | see known_damage                                       |
 | `log-checkpoint`                         | see checkpoint                                         |
 """
 

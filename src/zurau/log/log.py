@@ -30,6 +30,7 @@ from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap
 from zurau.log.damage import DamagedRange
 from zurau.log.files import ASIDE_SUFFIX, rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.known_damage import save_damage
 from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
@@ -412,6 +413,7 @@ class Log:
                 segment.index_time()
                 segment.write_indexes()
             self._save_if_new()
+            save_damage(self._disk, self.directory, self.damage)
         for segment in self._segments:
             segment.close()
 

@@ -51,6 +51,7 @@ from zurau.log.glance import (
     proven_offset,
     walked_end,
 )
+from zurau.log.known_damage import FILE_NAME, restore_damage, save_damage
 from zurau.log.last_known import LastKnown
 from zurau.log.scan import BadStretch, Scan, highest_offset
 from zurau.log.segment import Segment
@@ -100,6 +101,10 @@ class Recovery:
         self._sort_out_overlaps()
         self._check()
         self._go_on_behind_what_is_known()
+        restore_damage(self._disk, self._directory, self.segments)
+        damage = [one for segment in self.segments for one in segment.damage]
+        if damage or FILE_NAME in names:
+            save_damage(self._disk, self._directory, damage)
         self._load_epochs()
 
     # Which files there are

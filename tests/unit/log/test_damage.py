@@ -382,3 +382,32 @@ def test_an_index_entry_that_points_elsewhere_hides_nothing(bench, disk, entry, 
         assert [header.base_offset for header, _ in iter_batches(data)] == list(range(offset, min(offset + 2, 25)))[
             : len(data) // 100
         ]
+
+
+def test_damage_in_the_middle_is_remembered_over_a_clean_stop(bench, disk):
+    bench.fill(25)
+    disk.flip_bit(LOG_0, 299)
+    bench.open(clean=False, last_known=flushed(25)).close()
+    for _ in range(2):
+        log = bench.open(clean=True, last_known=closed(25))
+        assert (ranges(log), readable(log)) == ([(2, 3)], [0, 1, *range(3, 25)])
+        log.close()
+
+
+def test_damage_that_was_mended_is_forgotten(bench, disk):
+    bench.fill(25)
+    disk.flip_bit(LOG_0, 299)
+    bench.open(clean=False, last_known=flushed(25)).close()
+    disk.flip_bit(LOG_0, 299)
+    log = bench.open(clean=True, last_known=closed(25))
+    assert (ranges(log), readable(log), bench.names("ranges")) == ([], list(range(25)), [])
+
+
+def test_a_reader_who_finds_damage_finds_it_for_all_later_starts(make_bench, disk):
+    bench = make_bench(index_interval_bytes=10_000)
+    bench.fill(25)
+    bench.flush()
+    disk.flip_bit(LOG_0, 216, 1)
+    readable(bench.log)
+    bench.log.close()
+    assert ranges(bench.open(last_known=closed(25))) == [(2, 3)]
