@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The files that a broker stores.", no_args_is_help=True, **SETTINGS)
 
 SHOWN_BYTES = 60
+METADATA_DIRECTORY = "__cluster_metadata-0"
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A broker's directory, or one partition's.")]
 PartitionName = Annotated[
@@ -115,7 +116,6 @@ def repair(directory: Directory, partition: PartitionName = None, yes: Yes = Fal
       zurau log repair zurau-data
       zurau log repair zurau-data --partition orders-0 --yes
     """
-    from zurau.errors import SettingsError
     from zurau.log.repair import repair_segment
     from zurau.node.disk import RealDisk
     from zurau.node.run import lock_directory
@@ -128,11 +128,10 @@ def repair(directory: Directory, partition: PartitionName = None, yes: Yes = Fal
             return
         for one in damage:
             sys.stdout.write(f"{one}\n")
-        own = sorted({one.directory for one in damage if one.directory.startswith("__cluster_metadata")})
-        if own:
-            raise SettingsError(
-                f"{', '.join(own)} cannot be repaired: a gap in it would be a cluster that never was; restore it from "
-                "a copy, or name another --partition"
+        if any(one.directory == METADATA_DIRECTORY for one in damage):
+            say(
+                f"{METADATA_DIRECTORY} says which topics there are. Those whose records are given up will be unknown: "
+                "their data stays where it is, but is not served. Restore a copy if there is one"
             )
         confirm(f"Give up the records in {counted(len(damage), 'damaged range')}?", yes=yes)
         disk = RealDisk(root)

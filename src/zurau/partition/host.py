@@ -112,8 +112,9 @@ class MachineHost(Generic[Command]):
 
     def _apply_batches(self, chunk: memoryview) -> None:
         for header, batch in iter_batches(chunk):
-            if header.base_offset > self._applied:
-                self.gaps.append((self._applied, header.base_offset))
+            if header.base_offset > self._applied or not header.record_count:
+                # A batch without records is what a repair leaves in the place of what was given up.
+                self.gaps.append((self._applied, header.base_offset if header.record_count else header.next_offset))
             self._apply_batch(batch, header)
             self._applied = header.next_offset
 
