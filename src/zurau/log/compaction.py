@@ -34,9 +34,10 @@ import msgspec
 
 from zurau.errors import CorruptData
 from zurau.ids import Offset, ProducerId
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
 from zurau.log.recovery import open_segment
-from zurau.log.segment import NO_TIMESTAMP, Segment, SegmentEnd
+from zurau.log.segment import NO_TIMESTAMP, Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, HEADER_BYTES, BatchHeader, check_crc, parse_header
