@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from zurau.api.kafka.call import Caller
 from zurau.api.kafka.dispatch import PRODUCE, Answer, answer
@@ -41,12 +42,15 @@ PRODUCE_BYTES_IN_FLIGHT = 64 * MIB
 REQUESTS_PER_TURN = 64
 #: What a frame takes besides its bytes until it is started.
 FRAME_BYTES = 400
+#: A produce that waits for a worker is counted from this size on.
+LARGE_FRAME_BYTES = 64 * KIB
 #: A request that waits takes up to eight times its frame (a fetch of many partitions), large fields only once.
 DECODED_TIMES = 8
 DECODED_BYTES_MAX = 8 * MIB
 
 
-class _Started(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Started:
     """A request on its way to be answered."""
 
     answer: Pending[Answer]
@@ -227,12 +231,29 @@ class Connection(asyncio.BufferedProtocol):
         if pending.is_done and not self._outbox:
             self._send_answer(pending)
             return
-        held = 0 if is_produce else size + min((DECODED_TIMES - 1) * size, DECODED_BYTES_MAX)
-        self._outbox.append(_Started(pending, size, held))
+        started = _Started(pending, size, 0)
+        self._outbox.append(started)
         self._outbox_bytes += size
-        self._outbox_held_bytes += held
+        if not is_produce:
+            self._hold(started, size + min((DECODED_TIMES - 1) * size, DECODED_BYTES_MAX))
+        elif size >= LARGE_FRAME_BYTES:
+            # Not now: the read that brought the frame is still under way and looks at it.
+            self._listener.call_soon(self._look_at_frame, started, cast("bytearray", frame.obj))
         if not pending.is_done:
             pending.then(self._answered)
+
+    def _look_at_frame(self, started: _Started, memory: bytearray) -> None:
+        """Most produces are written when they are started, and only wait for a flush: their frames can go."""
+        try:
+            memory.clear()
+        except BufferError:  # a worker has yet to look at its batches
+            if started in self._outbox and not started.answer.is_done:
+                self._hold(started, started.request_bytes)
+                self._account()
+
+    def _hold(self, started: _Started, held_bytes: int) -> None:
+        started.held_bytes = held_bytes
+        self._outbox_held_bytes += held_bytes
 
     def _answered(self, _: Pending[Answer]) -> None:
         self._send_ready()

@@ -178,7 +178,8 @@ class Gathering:
             data = partition.read(offset, limit, upto, may_block=True)
             return data, _end_of(data) if data else None
 
-        responses, reserved = self._call.responses, max(0, limit)
+        responses = self._call.responses
+        reserved = max(limit, partition.log.settings.max_message_bytes)  # a first batch may be as large as that
         outcome = self._call.broker.workers.run(work)
         if responses is not None:
             responses.take(reserved)
