@@ -112,11 +112,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         if frames:
             self._inbox.extend(frames)
-            self._inbox_bytes += sum(map(len, frames)) + FRAME_BYTES * len(frames)
-            if self._turns.waiting:
+            if self._turns.line:
                 self._stand_in_line()
             else:
                 self._serve()
+            if self._inbox:  # and no more are read until it is empty
+                self._inbox_bytes = sum(map(len, self._inbox)) + FRAME_BYTES * len(self._inbox)
         self._account()
         self._turns.end(self)
 
@@ -203,40 +204,43 @@ class Connection(asyncio.BufferedProtocol):
             return  # an answer that was ready at once called back from within the loop below
         self._is_serving = True
         turns = self._turns
-        remaining = max(1, REQUESTS_PER_TURN // (turns.waiting + 1))
+        remaining = REQUESTS_PER_TURN // (len(turns.line) + 1)
         try:
             while self._inbox and self._may_start():
-                if remaining == 0 or turns.is_over():
+                turns.doer = self
+                frame = self._inbox.popleft()
+                self._header, pending = answer(frame, self._caller, self._listener.broker)
+                if pending.is_done and not self._outbox:
+                    self._send_answer(pending)
+                else:
+                    self._wait_for(pending, frame)
+                remaining -= 1
+                if self._inbox and (remaining <= 0 or turns.is_over()):
                     self._stand_in_line()
                     break
-                remaining -= 1
-                turns.doer = self
-                self._start(self._caller)
         except ProtocolViolation as violation:
             self._violated(violation)
         finally:
             self._is_serving = False
         if bool(self._inbox) is self.is_reading:
             self._balance_reading()
+        if self._inbox_bytes:
+            self._inbox_bytes = sum(map(len, self._inbox)) + FRAME_BYTES * len(self._inbox)
         if not self.is_reading and self._outbox and not self._waits_only_for_produce:
             self._listener.departed.watch(self)
 
-    def _start(self, caller: Caller) -> None:
-        frame = self._inbox.popleft()
-        size = len(frame)
-        self._inbox_bytes -= size + FRAME_BYTES
-        self._header, pending = answer(frame, caller, self._listener.broker)
+    def _wait_for(self, pending: Pending[Answer], frame: memoryview) -> None:
+        """The answer leaves when it is there and those before it have left."""
+        assert self._header is not None
         is_produce = self._header.api_key == PRODUCE
         self._waits_only_for_produce = is_produce and (self._waits_only_for_produce or not self._outbox)
-        if pending.is_done and not self._outbox:
-            self._send_answer(pending)
-            return
-        started = _Started(pending, size, 0)
+        started = _Started(pending, len(frame), 0)
         self._outbox.append(started)
-        self._outbox_bytes += size
+        self._outbox_bytes += started.request_bytes
         if not is_produce:
+            size = started.request_bytes
             self._hold(started, size + min((DECODED_TIMES - 1) * size, DECODED_BYTES_MAX))
-        elif size >= LARGE_FRAME_BYTES:
+        elif started.request_bytes >= LARGE_FRAME_BYTES:
             # Not now: the read that brought the frame is still under way and looks at it.
             self._listener.call_soon(self._look_at_frame, started, cast("bytearray", frame.obj))
         if not pending.is_done:

@@ -7,8 +7,6 @@ name all their partitions in each request.
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from msgspec.structs import replace
 
 from zurau.api.kafka.call import Call
@@ -49,14 +47,12 @@ def _topic_of(name: str, topic_id: bytes, call: Call) -> tuple[str, TopicId]:
 
 
 def _by_topic(readings: list[Reading], isolation_level: int) -> list[FetchableTopicResponse]:
-    return [
-        FetchableTopicResponse(
-            topic=topic,
-            topic_id=topic_id,
-            partitions=[_partition_data(reading, isolation_level) for reading in group],
-        )
-        for (topic, topic_id), group in groupby(readings, key=lambda reading: (reading.topic, reading.topic_id))
-    ]
+    topics: list[FetchableTopicResponse] = []
+    for reading in readings:
+        if not topics or topics[-1].topic != reading.topic or topics[-1].topic_id != reading.topic_id:
+            topics.append(FetchableTopicResponse(topic=reading.topic, topic_id=reading.topic_id, partitions=[]))
+        topics[-1].partitions.append(_partition_data(reading, isolation_level))
+    return topics
 
 
 def _partition_data(reading: Reading, isolation_level: int) -> PartitionData:
