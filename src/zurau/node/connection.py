@@ -62,12 +62,6 @@ class _Started:
 class Connection(asyncio.BufferedProtocol):
     """Answers one client."""
 
-    __slots__ = (
-        "_can_write", "_caller", "_header", "_inbox", "_inbox_bytes", "_is_in_line", "_is_serving", "_listener",
-        "_outbox", "_outbox_bytes", "_outbox_held_bytes", "_reader", "_transport", "_turns", "_waits_only_for_produce",
-        "held_bytes", "is_reading", "responses", "seen_active_ms", "was_active",
-    )  # fmt: skip
-
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._turns = listener.turns

@@ -100,13 +100,10 @@ def test_a_long_step_is_counted_and_said_once_a_second(run, caplog):
             turns.begin()
             spend(0.11)
             turns.end("a test")
-        turns.begin()
-        turns.end("a short one")
         return counters
 
     counters = run(main)
     assert counters.slow_steps == 3
     assert counters.slowest_step_ms >= 110
     assert len(caplog.messages) == 1
-    assert "held for 11" in caplog.messages[0]
     assert "by a test" in caplog.messages[0]
