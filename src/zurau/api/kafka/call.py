@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from zurau.api.response_memory import ResponseShare
+from zurau.api.turns import InTurns
 from zurau.broker.broker import Broker
 from zurau.pending import Running
+from zurau.ports import Turns
+
+T = TypeVar("T")
+
+#: So many items of an answer take a fraction of a millisecond to encode.
+LONG = 100
 
 
 class Endpoint(NamedTuple):
@@ -43,3 +50,14 @@ class Call:
     client_host: str
     dialled: Endpoint
     responses: ResponseShare | None = None
+    #: The answer may be large too: it is encoded in turns.
+    takes_long: bool = False
+
+    @property
+    def turns(self) -> Turns:
+        return self.broker.world.turns
+
+    def in_turns(self, items: Collection[T]) -> InTurns[T]:
+        """For `async for`: everybody else is served in between when the items take long."""
+        self.takes_long = self.takes_long or len(items) > LONG
+        return InTurns(items, self.turns)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import NO_EPOCH, check_leader_epoch, find_divergence
+from zurau.api.turns import InTurns
 from zurau.api.within import within
 from zurau.errors import OffsetOutOfRange, Refused
 from zurau.ids import NO_TOPIC_ID, Offset, TopicId
@@ -119,9 +120,8 @@ class Gathering:
             room = self._responses.memory.room() or await self._wait_for_room(deadline_ms)
             self._has_room = room > 0
             self._limit = min(self._max_bytes, room)
-        are_many = len(readings) > 1
-        for reading in readings:
-            if are_many and self._turns.is_over():
+        for number, reading in enumerate(readings):
+            if number and self._turns.is_over():
                 await self._turns.next()
             before = reading.size
             try:
@@ -236,9 +236,7 @@ class Gathering:
     async def _drop(self) -> None:
         """Hold no bytes while waiting."""
         self._has_dropped = self._has_dropped or bool(self._found)
-        for reading in self._found:
-            if self._turns.is_over():
-                await self._turns.next()
+        async for reading in InTurns(self._found, self._turns):
             if reading.next_offset < 0:
                 reading.next_offset = _end_of(reading.data)
             self._count(-len(reading.data))
@@ -249,9 +247,7 @@ class Gathering:
         """Done when one of these, or of those watched before, has more than was seen."""
         self._woken, self._wake_up = [], Pending()
         wake_up = self._wake_up
-        for reading in readings:
-            if self._turns.is_over():
-                await self._turns.next()
+        async for reading in InTurns(readings, self._turns):
             partition = reading.partition
             assert partition is not None
             if not reading.is_full and not partition.is_broken:  # from a broken one nothing more will come

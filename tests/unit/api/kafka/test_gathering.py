@@ -66,6 +66,7 @@ def ask_with(broker, share: ResponseShare | None, request: FetchRequest) -> Runn
 def test_a_partition_that_is_named_often_is_waited_for_once(client, broker):
     wanted = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)] * 1000
     broker.ask(FetchRequest(max_wait_ms=LONG_MS, min_bytes=1, topics=[FetchTopic(topic="t", partitions=wanted)]), 12)
+    broker.clock.advance()
     assert len(broker.broker.partition("t", 0)._waiters) == 1
 
 

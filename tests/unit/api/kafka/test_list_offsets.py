@@ -90,7 +90,7 @@ def test_without_remote_storage_the_local_start_is_the_start_and_nothing_is_tier
     assert ask(LATEST_TIERED).offset == -1
 
 
-@pytest.mark.parametrize("timestamp", [-6, -(2**63)])
+@pytest.mark.parametrize("timestamp", [-7, -(2**63)])
 def test_a_negative_time_without_a_meaning_is_refused(ask, client, timestamp):
     assert client
     assert ask(timestamp).error_code == ErrorCode.INVALID_REQUEST
