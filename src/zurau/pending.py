@@ -78,7 +78,8 @@ class Pending(Generic[T]):
 def done(value: T) -> Pending[T]:
     """A `Pending` that already has its value."""
     pending: Pending[T] = Pending()
-    pending.resolve(value)
+    pending._value = value
+    pending.is_done = True
     return pending
 
 
@@ -106,11 +107,14 @@ class Running(Pending[T]):
             self._coroutine = None
             self.fail(error)
         else:
-            assert isinstance(awaited, Pending), f"handlers await only Pending values, not {awaited!r}"
             if self._coroutine is None:
                 coroutine.close()  # ended by something that it did itself
             else:
-                awaited.then(self._arrived)
+                self.wait_for(awaited)
+
+    def wait_for(self, awaited: object) -> None:
+        assert isinstance(awaited, Pending), f"handlers await only Pending values, not {awaited!r}"
+        awaited.then(self._arrived)
 
     def end(self) -> None:
         """Nobody waits for the outcome any more: run its `finally` clauses and nothing else."""
@@ -126,13 +130,21 @@ class Running(Pending[T]):
             self._resume(self)
 
 
-def start(coroutine: Coroutine[Any, None, T], resume: Callable[[Running[Any]], None] | None = None) -> Running[T]:
+def start(coroutine: Coroutine[Any, None, T], resume: Callable[[Running[Any]], None] | None = None) -> Pending[T]:
     """Run a coroutine that awaits only `Pending` values, as far as it goes now and onwards as they arrive.
 
     `resume`, if given, is told each time that it can go on, and calls `advance` when it sees fit.
     """
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration as stop:
+        return done(stop.value)  # as most are: nothing more is made for those
+    except Exception as error:  # noqa: BLE001 - carried to whoever asks for the result
+        failed: Pending[T] = Pending()
+        failed.fail(error)
+        return failed
     running = Running(coroutine, resume)
-    running.advance()
+    running.wait_for(awaited)
     return running
 
 

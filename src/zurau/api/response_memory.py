@@ -57,22 +57,22 @@ class ResponseMemory:
 
     def room(self) -> int:
         """How much an answer may take that is read now; 0 when it has to wait."""
-        free = self.free_bytes
-        if free <= 0:
+        free = self.limit_bytes - self._counters.response_bytes
+        if free <= 0 or self._line:
             return 0
-        return max(SMALL_BYTES, (free - self.reserve_bytes) // 4)
+        large = (free - self.reserve_bytes) // 4
+        return max(SMALL_BYTES, large)
 
     def changed(self, change: int) -> None:
         self._counters.response_bytes += change
         if change < 0:
-            self.call_next()
+            if self._line:
+                self.call_next()
         elif self.free_bytes < self.reserve_bytes and self.when_short is not None:
             self.when_short()
 
     async def wait_for_room(self, wait_ms: float, clock: Clock) -> int:
-        """As `room`, after waiting for one's turn if need be; 0 when the time is over."""
-        if not self._line and (room := self.room()):
-            return room
+        """As `room`, after waiting for one's turn; 0 when the time is over."""
         self._counters.fetches_delayed += 1
         deadline_ms = clock.monotonic_ms() + max(wait_ms, WAIT_MS_MIN)
         while True:
@@ -85,9 +85,9 @@ class ResponseMemory:
             finally:
                 if not turn.is_done:
                     self._line.remove(turn)
-            room = self.room()
-            if room or not in_time:
-                return room
+            free = self.free_bytes
+            if free > 0 or not in_time:
+                return max(SMALL_BYTES, (free - self.reserve_bytes) // 4) if free > 0 else 0
 
     def call_next(self) -> None:
         """Call as many from the line as there may be room for; who finds none after all waits again."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from msgspec.structs import replace
+
 from zurau.broker.cluster_view import ClusterView
 from zurau.broker.directories import partition_directories
 from zurau.broker.health import Health
@@ -35,7 +37,7 @@ from zurau.machines.controller.commands import ControllerCommand, CreateTopic, R
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage, TopicImage
 from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
-from zurau.machines.groups.commands import ForgetTopic, GroupCommand
+from zurau.machines.groups.commands import ForgetTopic, GroupCommand, Unfinished
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
@@ -43,6 +45,7 @@ from zurau.partition.judging import Lane
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
 from zurau.partition.snapshots import load_newest
+from zurau.pending import Pending, all_of, done, start
 from zurau.ports import Disk, World
 from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -58,6 +61,8 @@ METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
 #: Small enough that what a snapshot makes superfluous is soon a whole segment.
 METADATA_SEGMENT_BYTES = 16 * MIB
 CLEAN_STOP_FILE = "clean-stop"
+#: Partitions of a new topic: each takes some files and a fraction of a millisecond.
+OPENED_AT_ONCE = 4
 
 
 class Broker:
@@ -93,6 +98,9 @@ class Broker:
         self.placement = self._begin(world.disk)
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
+        #: New topics with partitions that are still being opened.
+        self._openings: dict[TopicId, Pending[None]] = {}
+        self._is_open = True
 
     # Who and what
 
@@ -124,6 +132,8 @@ class Broker:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {closed.fault}")
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
+            if image.topic_id in self._openings:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is still being opened")
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
 
@@ -157,12 +167,14 @@ class Broker:
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
-            await self.controller.ask(self._offsets_topic())
+            created: TopicImage = await self.controller.ask(self._offsets_topic())
+            await self.opened(created.topic_id)
         self._load_groups()
         self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
+        self._is_open = False
         self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
@@ -295,23 +307,61 @@ class Broker:
         """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self.placement.open_topic(topic, self._settings_of(topic))
+                self._begin_opening(topic)
             case TopicConfigChanged(topic):
                 self.placement.tune(topic, self._settings_of(topic))
             case BrokerConfigChanged():
-                for topic in self.image.topics.values():
-                    self.placement.tune(topic, self._settings_of(topic))
+                start(self._tune_all())
             case TopicRemoved(topic):
                 self.placement.remove_topic(topic)
                 for partition in topic.partitions:
                     self.troubles.forget(TopicPartition(topic.name, partition.index))
                 for host in self.group_hosts():
-                    host.ask(ForgetTopic(topic.name))
+                    start(_forget_topic(topic.name, host))
             case _:
                 pass
 
+    def opened(self, topic_id: TopicId) -> Pending[None]:
+        """Done when the partitions of a new topic can be used."""
+        return self._openings.get(topic_id) or done(None)
+
+    def _begin_opening(self, topic: TopicImage) -> None:
+        opening = start(self._open_in_turns(topic))
+        if not opening.is_done:
+            self._openings[topic.topic_id] = opened = all_of([self.opened(topic.topic_id), opening])
+            opened.then(lambda _: self._is_opened(topic.topic_id, opened))
+
+    def _is_opened(self, topic_id: TopicId, opened: Pending[None]) -> None:
+        if self._openings.get(topic_id) is opened:  # no more partitions were added meanwhile
+            del self._openings[topic_id]
+
+    async def _open_in_turns(self, topic: TopicImage) -> None:
+        """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
+        for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
+            if first and self.world.turns.is_over():
+                await self.world.turns.next()
+            present = self.image.topics_by_id.get(topic.topic_id)
+            if present is None or not self._is_open:
+                return  # it was deleted meanwhile, or the broker has stopped
+            part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
+            self.placement.open_topic(part, self._settings_of(present))
+
+    async def _tune_all(self) -> None:
+        for name in list(self.image.topics):
+            topic = self.image.topics.get(name)
+            if topic is not None:
+                self.placement.tune(topic, self._settings_of(topic))
+            if self.world.turns.is_over():
+                await self.world.turns.next()
+
     def _settings_of(self, topic: TopicImage) -> LogSettings:
         return self._config_rules.topic_settings(self.image, self.broker_id, topic.configs)
+
+
+async def _forget_topic(name: str, host: MachineHost[GroupCommand]) -> None:
+    reply = await host.ask(ForgetTopic(name))
+    while isinstance(reply, Unfinished):
+        reply = await host.ask(ForgetTopic(name, reply.now_ms))
 
 
 def _is_stopping() -> Refused:

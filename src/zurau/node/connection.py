@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from zurau.api.kafka.call import Caller
 from zurau.api.kafka.dispatch import PRODUCE, Answer, answer
@@ -41,12 +42,15 @@ PRODUCE_BYTES_IN_FLIGHT = 64 * MIB
 REQUESTS_PER_TURN = 64
 #: What a frame takes besides its bytes until it is started.
 FRAME_BYTES = 400
+#: A produce that waits for a worker is counted from this size on.
+LARGE_FRAME_BYTES = 64 * KIB
 #: A request that waits takes up to eight times its frame (a fetch of many partitions), large fields only once.
 DECODED_TIMES = 8
 DECODED_BYTES_MAX = 8 * MIB
 
 
-class _Started(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Started:
     """A request on its way to be answered."""
 
     answer: Pending[Answer]
@@ -108,11 +112,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         if frames:
             self._inbox.extend(frames)
-            self._inbox_bytes += sum(map(len, frames)) + FRAME_BYTES * len(frames)
-            if self._turns.waiting:
+            if self._turns.line:
                 self._stand_in_line()
             else:
                 self._serve()
+            if self._inbox:  # and no more are read until it is empty
+                self._inbox_bytes = sum(map(len, self._inbox)) + FRAME_BYTES * len(self._inbox)
         self._account()
         self._turns.end(self)
 
@@ -199,40 +204,60 @@ class Connection(asyncio.BufferedProtocol):
             return  # an answer that was ready at once called back from within the loop below
         self._is_serving = True
         turns = self._turns
-        remaining = max(1, REQUESTS_PER_TURN // (turns.waiting + 1))
+        remaining = REQUESTS_PER_TURN // (len(turns.line) + 1)
         try:
             while self._inbox and self._may_start():
-                if remaining == 0 or turns.is_over():
+                turns.doer = self
+                frame = self._inbox.popleft()
+                self._header, pending = answer(frame, self._caller, self._listener.broker)
+                if pending.is_done and not self._outbox:
+                    self._send_answer(pending)
+                else:
+                    self._wait_for(pending, frame)
+                remaining -= 1
+                if self._inbox and (remaining <= 0 or turns.is_over()):
                     self._stand_in_line()
                     break
-                remaining -= 1
-                turns.doer = self
-                self._start(self._caller)
         except ProtocolViolation as violation:
             self._violated(violation)
         finally:
             self._is_serving = False
         if bool(self._inbox) is self.is_reading:
             self._balance_reading()
+        if self._inbox_bytes:
+            self._inbox_bytes = sum(map(len, self._inbox)) + FRAME_BYTES * len(self._inbox)
         if not self.is_reading and self._outbox and not self._waits_only_for_produce:
             self._listener.departed.watch(self)
 
-    def _start(self, caller: Caller) -> None:
-        frame = self._inbox.popleft()
-        size = len(frame)
-        self._inbox_bytes -= size + FRAME_BYTES
-        self._header, pending = answer(frame, caller, self._listener.broker)
+    def _wait_for(self, pending: Pending[Answer], frame: memoryview) -> None:
+        """The answer leaves when it is there and those before it have left."""
+        assert self._header is not None
         is_produce = self._header.api_key == PRODUCE
         self._waits_only_for_produce = is_produce and (self._waits_only_for_produce or not self._outbox)
-        if pending.is_done and not self._outbox:
-            self._send_answer(pending)
-            return
-        held = 0 if is_produce else size + min((DECODED_TIMES - 1) * size, DECODED_BYTES_MAX)
-        self._outbox.append(_Started(pending, size, held))
-        self._outbox_bytes += size
-        self._outbox_held_bytes += held
+        started = _Started(pending, len(frame), 0)
+        self._outbox.append(started)
+        self._outbox_bytes += started.request_bytes
+        if not is_produce:
+            size = started.request_bytes
+            self._hold(started, size + min((DECODED_TIMES - 1) * size, DECODED_BYTES_MAX))
+        elif started.request_bytes >= LARGE_FRAME_BYTES:
+            # Not now: the read that brought the frame is still under way and looks at it.
+            self._listener.call_soon(self._look_at_frame, started, cast("bytearray", frame.obj))
         if not pending.is_done:
             pending.then(self._answered)
+
+    def _look_at_frame(self, started: _Started, memory: bytearray) -> None:
+        """Most produces are written when they are started, and only wait for a flush: their frames can go."""
+        try:
+            memory.clear()
+        except BufferError:  # a worker has yet to look at its batches
+            if started in self._outbox and not started.answer.is_done:
+                self._hold(started, started.request_bytes)
+                self._account()
+
+    def _hold(self, started: _Started, held_bytes: int) -> None:
+        started.held_bytes = held_bytes
+        self._outbox_held_bytes += held_bytes
 
     def _answered(self, _: Pending[Answer]) -> None:
         self._send_ready()

@@ -49,6 +49,7 @@ class Listener:
         self.response_memory = ResponseMemory(broker.settings.queued_max_response_bytes, self._counters)
         self.slow_readers = SlowReaders(self.response_memory, clock, self._counters)
         self.departed = Departed(clock)
+        self.call_soon = asyncio.get_running_loop().call_soon
         self._advertise = advertise
         self._descriptors = descriptors.for_connections()
         self._connections: dict[Connection, None] = {}

@@ -40,14 +40,15 @@ class Doer(Protocol):
 class LoopTurns:
     """The turns of one event loop."""
 
-    __slots__ = ("_began", "_counters", "_ends", "_is_scheduled", "_line", "_loop", "_seldom", "doer")
+    __slots__ = ("_began", "_counters", "_ends", "_is_scheduled", "_loop", "_seldom", "doer", "line")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, counters: Counters) -> None:
         self._loop = loop
         self._counters = counters
         self._seldom = Seldom(log)
         self._began = self._ends = 0.0
-        self._line: deque[Callable[[], None]] = deque()
+        #: Who waits for a turn; `later` is the way into it.
+        self.line: deque[Callable[[], None]] = deque()
         self._is_scheduled = False
         #: Who began the last piece of work: set it before beginning one.
         self.doer: Doer | None = None
@@ -72,21 +73,16 @@ class LoopTurns:
         self.later(lambda: pending.resolve(None))
         return pending
 
-    @property
-    def waiting(self) -> int:
-        """How many stand in line."""
-        return len(self._line)
-
     def later(self, work: Callable[[], None]) -> None:
         """Stand in line."""
-        self._line.append(work)
+        self.line.append(work)
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._take)
 
     def _take(self) -> None:
         """One turn for those in line."""
-        line = self._line
+        line = self.line
         self.begin()
         try:
             while line and _now() < self._ends:

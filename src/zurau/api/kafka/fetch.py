@@ -7,11 +7,9 @@ name all their partitions in each request.
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from msgspec.structs import replace
 
-from zurau.api.kafka.call import Call
+from zurau.api.kafka.call import LONG, Call
 from zurau.api.kafka.gathering import READ_COMMITTED, Gathering, Reading
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -23,19 +21,22 @@ TOPIC_IDS_SINCE = 13
 async def handle(request: FetchRequest, call: Call) -> FetchResponse:
     if request.session_id != 0:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
-    readings = _name_once(request, call)
+    readings = await _name_once(request, call)
     request.topics.clear()  # what was named twice need not stay in memory for as long as the client waits
     max_bytes = min(request.max_bytes, call.broker.settings.fetch_max_bytes)
     await Gathering(readings, max_bytes, request.isolation_level, call).run(request.min_bytes, request.max_wait_ms)
-    return FetchResponse(responses=_by_topic(readings, request.isolation_level))
+    call.takes_long = call.takes_long or len(readings) > LONG
+    return FetchResponse(responses=await _by_topic(readings, request.isolation_level, call))
 
 
-def _name_once(request: FetchRequest, call: Call) -> list[Reading]:
+async def _name_once(request: FetchRequest, call: Call) -> list[Reading]:
     """Each partition in the place of its first mention, as its last one wants it."""
     readings: dict[tuple[str, TopicId, int], Reading] = {}
     for topic in request.topics:
         name, topic_id = _topic_of(topic.topic, topic.topic_id, call)
         for wanted in topic.partitions:
+            if readings and call.turns.is_over():
+                await call.turns.next()
             readings[name, topic_id, wanted.partition] = Reading(name, topic_id, wanted, wanted.fetch_offset)
     return list(readings.values())
 
@@ -48,15 +49,15 @@ def _topic_of(name: str, topic_id: bytes, call: Call) -> tuple[str, TopicId]:
     return (topic.name if topic is not None else ""), TopicId(topic_id)
 
 
-def _by_topic(readings: list[Reading], isolation_level: int) -> list[FetchableTopicResponse]:
-    return [
-        FetchableTopicResponse(
-            topic=topic,
-            topic_id=topic_id,
-            partitions=[_partition_data(reading, isolation_level) for reading in group],
-        )
-        for (topic, topic_id), group in groupby(readings, key=lambda reading: (reading.topic, reading.topic_id))
-    ]
+async def _by_topic(readings: list[Reading], isolation_level: int, call: Call) -> list[FetchableTopicResponse]:
+    topics: list[FetchableTopicResponse] = []
+    for reading in readings:
+        if topics and call.turns.is_over():
+            await call.turns.next()
+        if not topics or topics[-1].topic != reading.topic or topics[-1].topic_id != reading.topic_id:
+            topics.append(FetchableTopicResponse(topic=reading.topic, topic_id=reading.topic_id, partitions=[]))
+        topics[-1].partitions.append(_partition_data(reading, isolation_level))
+    return topics
 
 
 def _partition_data(reading: Reading, isolation_level: int) -> PartitionData:

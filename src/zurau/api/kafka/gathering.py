@@ -10,11 +10,11 @@ nothing. Its look at many partitions is cut into turns.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
+from zurau.api.kafka.epochs import NO_EPOCH, check_leader_epoch, find_divergence
+from zurau.api.turns import InTurns
 from zurau.api.within import within
 from zurau.errors import OffsetOutOfRange, Refused
 from zurau.ids import NO_TOPIC_ID, Offset, TopicId
@@ -23,7 +23,7 @@ from zurau.pending import Pending
 from zurau.ports import WouldBlock
 from zurau.records.batch import LENGTH_PREFIX_BYTES, parse_header
 from zurau.records.compression import Compression
-from zurau.settings import MIB
+from zurau.settings import KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.fetch import EpochEndOffset, FetchPartition
 
@@ -31,6 +31,8 @@ READ_COMMITTED = 1
 ZSTD_SINCE = 10
 #: The most that is read on the loop; a worker reads more than that.
 LOOP_READ_BYTES = 1 * MIB
+#: What is less is not counted as memory of answers until it turns out that the client does not take it.
+COUNTED_BYTES = 4 * KIB
 #: A fetch lets records gather for this part of the time that it has waited.
 GATHERING_PART = 8
 
@@ -65,11 +67,17 @@ class Reading:
 class Gathering:
     """Reads until there is enough, or the time is over."""
 
+    __slots__ = (
+        "_call", "_clock", "_committed_only", "_found", "_has_dropped", "_has_news", "_has_room", "_limit",
+        "_max_bytes", "_readings", "_responses", "_size", "_turns", "_wake_up", "_woken",
+    )  # fmt: skip
+
     def __init__(self, readings: list[Reading], max_bytes: int, isolation_level: int, call: Call) -> None:
         self._readings = readings
         self._max_bytes = max_bytes
         self._committed_only = isolation_level == READ_COMMITTED
         self._call = call
+        self._responses = call.responses
         self._turns = call.broker.world.turns
         self._clock = call.broker.clock
         self._size = 0
@@ -78,9 +86,12 @@ class Gathering:
         self._has_room = True
         #: Something must be told at once: an error, a divergence.
         self._has_news = False
+        #: Something was found and dropped again before waiting.
+        self._has_dropped = False
         self._found: list[Reading] = []
         self._woken: list[Reading] = []
-        self._wake_up: Pending[None] = Pending()
+        #: None as long as nothing is waited for.
+        self._wake_up: Pending[None] | None = None
 
     async def run(self, min_bytes: int, max_wait_ms: int) -> None:
         began_ms = self._clock.monotonic_ms()
@@ -89,62 +100,100 @@ class Gathering:
             await self._look(self._readings, deadline_ms)
             while self._readings and not self._has_news and self._size < min(min_bytes, self._limit):
                 await self._drop()
-                looked_at, self._woken = self._woken or self._readings, []
-                await self._watch(looked_at)
-                if not await within(deadline_ms - self._clock.monotonic_ms(), self._wake_up, self._clock):
+                wake_up = await self._watch(self._woken or self._readings)
+                if not await within(deadline_ms - self._clock.monotonic_ms(), wake_up, self._clock):
                     break
                 if self._size:
                     await self._let_gather(began_ms, deadline_ms)
-                await self._look(self._woken, deadline_ms)
-            await self._read_again(deadline_ms)
+                await self._look(list(self._woken), deadline_ms)
+            if self._has_dropped:
+                await self._read_again(deadline_ms)
         finally:
-            self._stop_watching()
+            if self._wake_up is not None:
+                self._stop_watching()
 
     # Looking
 
     async def _look(self, readings: list[Reading], deadline_ms: float) -> None:
         """Read on in some partitions, up to the limits."""
-        await self._ask_for_room(deadline_ms)
-        for reading in list(readings):
-            if self._turns.is_over():
+        if self._responses is not None:
+            room = self._responses.memory.room() or await self._wait_for_room(deadline_ms)
+            self._has_room = room > 0
+            self._limit = min(self._max_bytes, room)
+        for number, reading in enumerate(readings):
+            if number and self._turns.is_over():
                 await self._turns.next()
             before = reading.size
             try:
-                await self._read_on(reading)
+                try:
+                    self._read_on(reading)
+                except WouldBlock:
+                    await self._read_on_in_worker(reading)
             except Refused as refused:
                 self._refuse(reading, ErrorCode(refused.code))
             except OffsetOutOfRange:
                 self._refuse(reading, ErrorCode.OFFSET_OUT_OF_RANGE)
             self._size += reading.size - before
 
-    async def _ask_for_room(self, deadline_ms: float) -> None:
-        responses = self._call.responses
-        if responses is not None:
-            wait_ms = deadline_ms - self._clock.monotonic_ms()
-            room = await responses.memory.wait_for_room(wait_ms, self._clock)
-            self._limit = min(self._max_bytes, room)
-            self._has_room = room > 0
+    async def _wait_for_room(self, deadline_ms: float) -> int:
+        assert self._responses is not None
+        wait_ms = deadline_ms - self._clock.monotonic_ms()
+        return await self._responses.memory.wait_for_room(wait_ms, self._clock)
 
     def _refuse(self, reading: Reading, code: ErrorCode) -> None:
         reading.error = code
         reading.forget()
         self._has_news = True
 
-    async def _read_on(self, reading: Reading) -> None:
-        """Read one partition on. Only the first batch of a whole response may be larger than asked for (KIP-74)."""
-        partition, wanted = self._open(reading), reading.wanted
-        upto = reading.seen_upto = partition.readable_upto(committed_only=self._committed_only)
-        room = self._limit - (self._size - reading.size)
-        limit = min(wanted.partition_max_bytes, room) - reading.size
-        must_fit = self._size > 0 or not self._has_room
-        if reading.divergence is not None or (must_fit and limit <= 0):
+    def _read_on(self, reading: Reading) -> None:
+        """Read one partition on; raises `WouldBlock` when that is not done in a moment."""
+        partition = self._open(reading)
+        reading.seen_upto = partition.readable_upto(committed_only=self._committed_only)
+        limit = self._limit_of(reading)
+        if reading.divergence is not None or (limit <= 0 and self._must_fit):
             reading.is_full = True
             return
-        data, next_offset = await self._read(partition, reading.next_offset, limit, upto)
-        if must_fit and len(data) > limit:
-            reading.is_full = True
-        elif data:
-            self._take(reading, data, next_offset)
+        data = partition.read(reading.next_offset, min(limit, LOOP_READ_BYTES), reading.seen_upto)
+        if limit > LOOP_READ_BYTES and len(data) > LOOP_READ_BYTES // 2:
+            raise WouldBlock  # there is much more
+        if data:
+            self._take(reading, data, limit, None)
+
+    async def _read_on_in_worker(self, reading: Reading) -> None:
+        partition, offset, upto, limit = (
+            reading.partition,
+            reading.next_offset,
+            reading.seen_upto,
+            self._limit_of(reading),
+        )
+        assert partition is not None
+
+        def work() -> tuple[bytes, Offset]:
+            data = partition.read(offset, limit, upto, may_block=True)
+            return data, _end_of(data) if data else offset
+
+        # A first batch may be as large as the topic allows.
+        reserved = 0 if self._responses is None else max(limit, partition.log.settings.max_message_bytes)
+        outcome = self._call.broker.workers.run(work)
+        if self._responses is not None:
+            self._responses.take(reserved)
+        try:
+            data, next_offset = await outcome
+        finally:
+            if self._responses is not None:
+                self._responses.take(-reserved)
+            outcome.fail(Ended())  # if it is not there yet: nobody wants it any more
+        if data:
+            self._take(reading, data, limit, next_offset)
+
+    def _limit_of(self, reading: Reading) -> int:
+        """What may be read of a partition besides what was found in it."""
+        return min(reading.wanted.partition_max_bytes - reading.size, self._limit - self._size)
+
+    @property
+    def _must_fit(self) -> bool:
+        """Only the first batch of a whole response may be larger than asked for (KIP-74)."""
+        return self._size > 0 or not self._has_room
 
     def _open(self, reading: Reading) -> Partition:
         """The partition, if it is what the client believes it to be."""
@@ -154,42 +203,17 @@ class Gathering:
         partition = reading.partition = self._call.broker.partition(reading.topic, wanted.partition)
         if reading.topic_id not in (NO_TOPIC_ID, partition.topic_id):
             raise Refused(ErrorCode.INCONSISTENT_TOPIC_ID)
-        check_leader_epoch(wanted.current_leader_epoch, partition)
-        reading.divergence = find_divergence(wanted.last_fetched_epoch, wanted.fetch_offset, partition)
-        self._has_news = self._has_news or reading.divergence is not None
+        if wanted.current_leader_epoch != NO_EPOCH:
+            check_leader_epoch(wanted.current_leader_epoch, partition)
+        if wanted.last_fetched_epoch != NO_EPOCH:
+            reading.divergence = find_divergence(wanted.last_fetched_epoch, wanted.fetch_offset, partition)
+            self._has_news = self._has_news or reading.divergence is not None
         return partition
 
-    async def _read(
-        self, partition: Partition, offset: Offset, limit: int, upto: Offset
-    ) -> tuple[bytes, Offset | None]:
-        """Whole batches, and the offset after them if it was found out."""
-        try:
-            data = partition.read(offset, min(limit, LOOP_READ_BYTES), upto)
-        except WouldBlock:
-            return await self._read_in_worker(partition, offset, limit, upto)
-        if limit > LOOP_READ_BYTES and len(data) > LOOP_READ_BYTES // 2:
-            return await self._read_in_worker(partition, offset, limit, upto)
-        return data, None
-
-    async def _read_in_worker(
-        self, partition: Partition, offset: Offset, limit: int, upto: Offset
-    ) -> tuple[bytes, Offset | None]:
-        def work() -> tuple[bytes, Offset | None]:
-            data = partition.read(offset, limit, upto, may_block=True)
-            return data, _end_of(data) if data else None
-
-        responses, reserved = self._call.responses, max(0, limit)
-        outcome = self._call.broker.workers.run(work)
-        if responses is not None:
-            responses.take(reserved)
-        try:
-            return await outcome
-        finally:
-            if responses is not None:
-                responses.take(-reserved)
-            outcome.fail(Ended())  # if it is not there yet: nobody wants it any more
-
-    def _take(self, reading: Reading, data: bytes, next_offset: Offset | None) -> None:
+    def _take(self, reading: Reading, data: bytes, limit: int, next_offset: Offset | None) -> None:
+        if len(data) > limit and self._must_fit:
+            reading.is_full = True
+            return
         if self._call.version < ZSTD_SINCE and parse_header(data).compression == Compression.ZSTD:
             raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if reading.size:
@@ -199,41 +223,43 @@ class Gathering:
             reading.data = data
             reading.next_offset = -1 if next_offset is None else next_offset  # it takes a walk over the batches
             self._found.append(reading)
-            if self._call.responses is not None:
-                self._call.responses.take(len(data))
+            self._count(len(data))
         reading.size += len(data)
+
+    def _count(self, data_bytes: int) -> None:
+        """Bytes that were read, or (negative) dropped. A few are less than what the request itself takes."""
+        if abs(data_bytes) >= COUNTED_BYTES and self._responses is not None:
+            self._responses.take(data_bytes)
 
     # Waiting
 
     async def _drop(self) -> None:
         """Hold no bytes while waiting."""
-        for reading in self._found:
-            if self._turns.is_over():
-                await self._turns.next()
+        self._has_dropped = self._has_dropped or bool(self._found)
+        async for reading in InTurns(self._found, self._turns):
             if reading.next_offset < 0:
                 reading.next_offset = _end_of(reading.data)
-            if self._call.responses is not None:
-                self._call.responses.take(-len(reading.data))
+            self._count(-len(reading.data))
             reading.data = b""
         self._found.clear()
 
-    async def _watch(self, readings: Iterable[Reading]) -> None:
-        """Be woken when one of these has more than was seen."""
-        if self._wake_up.is_done:
-            self._wake_up = Pending()
-        for reading in readings:
-            if self._turns.is_over():
-                await self._turns.next()
+    async def _watch(self, readings: list[Reading]) -> Pending[None]:
+        """Done when one of these, or of those watched before, has more than was seen."""
+        self._woken, self._wake_up = [], Pending()
+        wake_up = self._wake_up
+        async for reading in InTurns(readings, self._turns):
             partition = reading.partition
             assert partition is not None
             if not reading.is_full and partition.fault is None:  # or else nothing more will come, at least for a while
                 reading.wait = partition.wait_high_watermark(reading.seen_upto + 1)
                 reading.wait.then(lambda _, reading=reading: self._woke(reading))  # type: ignore[misc]
+        return wake_up
 
     def _woke(self, reading: Reading) -> None:
         reading.wait = None
         self._woken.append(reading)
-        self._wake_up.resolve(None)
+        if self._wake_up is not None:
+            self._wake_up.resolve(None)
 
     async def _let_gather(self, began_ms: float, deadline_ms: float) -> None:
         now_ms = self._clock.monotonic_ms()

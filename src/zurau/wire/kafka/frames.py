@@ -49,9 +49,6 @@ REQUEST_ELEMENTS_MAX = 100_000
 #: Of a produce request, which is decoded in one go, so that it cannot be overtaken by the next one. A request of a
 #: megabyte, which is what clients send at most by default, has no room for so many batches.
 PRODUCE_ELEMENTS_MAX = 20_000
-#: A request without records. One that commits 100,000 offsets has three megabytes; the subscriptions and assignments
-#: of a group have to fit into one record.
-REQUEST_BYTES_MAX = 16 * MIB
 #: An answer without records. A client that names one thing many times would have it repeated as often.
 RESPONSE_BYTES_MAX = 100 * MIB
 
@@ -98,10 +95,6 @@ def decode_request(frame: memoryview) -> tuple[RequestHeader, Message]:
 def decode_request_in_steps(frame: memoryview) -> tuple[RequestHeader, Generator[None, None, tuple[Message, int]]]:
     """As `decode_request`, for large frames without records: the header, and the rest in steps."""
     header, api, position = _decode_header(frame)
-    if len(frame) > REQUEST_BYTES_MAX:
-        raise ProtocolViolation(
-            f"a request {api.name} of {len(frame)} bytes; one without records has {REQUEST_BYTES_MAX} at most"
-        )
     return header, decode_in_steps(api.request, header.api_version, frame, position, REQUEST_ELEMENTS_MAX)
 
 

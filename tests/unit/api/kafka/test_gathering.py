@@ -87,11 +87,11 @@ def test_only_the_partition_that_has_more_is_looked_at_again(client, broker, rea
 def test_a_poll_that_has_too_little_holds_nothing_while_it_waits(client, broker):
     counters = Counters()
     share = ResponseShare(ResponseMemory(10**6, counters))
-    client.produce("t", client.batch(b"x" * 1000))
-    poll = ask_with(broker, share, fetch_of("t", min_bytes=5000, max_wait_ms=LONG_MS))
+    client.produce("t", client.batch(b"x" * 10_000))
+    poll = ask_with(broker, share, fetch_of("t", min_bytes=50_000, max_wait_ms=LONG_MS))
     assert (poll.is_done, counters.response_bytes) == (False, 0)
     broker.clock.advance(LONG_MS)
-    assert len(poll.result().responses[0].partitions[0].records) == counters.response_bytes > 1000
+    assert len(poll.result().responses[0].partitions[0].records) == counters.response_bytes > 10_000
 
 
 def test_a_poll_that_is_ended_leaves_no_wait_and_no_timer_behind(client, broker):
