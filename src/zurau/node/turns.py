@@ -14,29 +14,35 @@ TURN_S = 0.002
 class LoopTurns:
     """The turns of one event loop. Whoever did not get its turn from here finds it over, and waits in line once."""
 
-    __slots__ = ("_ends", "_line", "_loop")
+    __slots__ = ("_ends", "_is_scheduled", "_line", "_loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._ends = 0.0
+        self._is_scheduled = False
         self._line: deque[Pending[None]] = deque()
 
     def is_over(self) -> bool:
         return time.monotonic() > self._ends
 
     def next(self) -> Pending[None]:
-        if not self._line:
-            self._loop.call_soon(self._take)
         pending: Pending[None] = Pending()
         self._line.append(pending)
+        self._schedule()
         return pending
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._take)
 
     def _take(self) -> None:
         """One turn for those in line."""
+        self._is_scheduled = False
         self._ends = time.monotonic() + TURN_S
         waiting = len(self._line)
         while waiting and not self.is_over():
             waiting -= 1
             self._line.popleft().resolve(None)
         if self._line:
-            self._loop.call_soon(self._take)
+            self._schedule()
