@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from zurau.counters import Counters
 from zurau.pending import Pending, done
 
 T = TypeVar("T")
@@ -150,3 +151,4 @@ class World:
     flusher: Flusher
     randomness: Randomness
     turns: Turns = field(default_factory=EndlessTurn)
+    counters: Counters = field(default_factory=Counters)
