@@ -23,7 +23,7 @@ from zurau.records.frame_sizes import lz4_content_bytes, zstd_content_bytes
 try:
     from zurau.records._walk import new_buffer
 except ImportError:  # nothing could be compiled where this was installed
-    new_buffer = bytearray
+    new_buffer = bytearray  # type: ignore[assignment]
 
 
 class TooLarge(CorruptData):
