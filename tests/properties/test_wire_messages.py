@@ -63,6 +63,8 @@ LEAVES = {
     "int16": integers(16),
     "int32": integers(32),
     "int64": integers(64),
+    "uint16": st.integers(0, 2**16 - 1),
+    "float64": st.floats(allow_nan=False),
     "bool": st.booleans(),
     "uuid": st.binary(min_size=16, max_size=16),
     "string": texts,
@@ -72,9 +74,10 @@ LEAVES = {
 NAMED = {
     "error_code": st.sampled_from([int(code) for code in ErrorCode]),
     "topic_config_error_code": st.sampled_from([int(code) for code in ErrorCode]),
-    # kio turns these two into dates and durations, which do not reach as far.
+    # kio turns these into dates and durations, which do not reach as far.
     "log_append_time_ms": st.integers(-1, 2**41),
     "retention_time_ms": st.integers(-1, 2**41),
+    "transaction_start_time_ms": st.integers(0, 2**41),
 }
 
 

@@ -12,6 +12,7 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
 - So does the last batch of each segment: a segment that ends before the next one begins has lost its end in a crash,
   and recovery must not take a compacted one for that.
 - Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
+- A segment with damage stays as it is, and nothing is merged across it.
 - Batches that cannot be read stay as they are too: an older version or another broker may have taken them. So do those
   with more records than keys can be learned at a time. Nothing is learned from a batch that stays as it is, so its
   tombstones must stay with it.
@@ -123,6 +124,12 @@ class CompactionJob:
         for segment in self.segments:
             if segment.base_offset >= self.compacted_offset:
                 break
+            if segment.damage:
+                # Left alone: its damaged bytes may be all that is left of some records.
+                if group:
+                    yield group
+                group = []
+                continue
             size = sum(member.size for member in group) + segment.size
             is_far = bool(group) and segment.end.offset - group[0].base_offset > INT32_MAX
             if group and (size > self._settings.segment_bytes or is_far):
@@ -296,5 +303,6 @@ def _digest(key: bytes) -> bytes:
 def _read(segment: Segment, position: int, header: BatchHeader) -> bytes:
     batch = segment.file.read(position, header.length)
     if not check_crc(batch, header):
-        raise CorruptData(f"{segment.path} is damaged at {position}; restore it from a replica")
+        segment.find_damage()  # the next compaction goes round it
+        raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
     return batch

@@ -56,7 +56,7 @@ def _entries_of(resource: DescribeConfigsResource, call: Call) -> list[ConfigEnt
             if name == str(call.broker.broker_id):
                 return broker_entries(call.broker)
             raise Refused(ErrorCode.INVALID_REQUEST, f"this is broker {call.broker.broker_id}; ask {name!r} itself")
-        case ResourceType.BROKER_LOGGER:
+        case ResourceType.BROKER_LOGGER | ResourceType.GROUP | ResourceType.CLIENT_METRICS:
             return []
         case other:
             raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {other} have no settings")

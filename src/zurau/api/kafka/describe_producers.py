@@ -40,7 +40,7 @@ def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
                 producer_id=producer_id,
                 producer_epoch=producer.epoch,
                 last_sequence=producer.batches[-1].last_sequence if producer.batches else -1,
-                last_timestamp=producer.last_written_ms,
+                last_timestamp=producer.batches[-1].timestamp if producer.batches else -1,
                 coordinator_epoch=-1,
             )
             for producer_id, producer in partition.producers.items()

@@ -1,4 +1,8 @@
-"""OffsetCommit: a group has read this far."""
+"""OffsetCommit: a group has read this far.
+
+From version 10 on topics are named by id, so that a commit for a topic that was deleted and made again under its name
+does not count for the new one.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,27 @@ from collections.abc import Mapping
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
-from zurau.ids import TopicPartition
+from zurau.ids import TopicId, TopicPartition
 from zurau.machines.groups.commands import CommitOffsets, NewOffset, OffsetsCommitted
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 
+TOPIC_IDS_SINCE = 10
+
 
 async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
+    names = [_name_of(topic, call) for topic in request.topics]
     wanted = {
-        TopicPartition(topic.name, partition.partition_index): partition
-        for topic in request.topics
+        TopicPartition(name, partition.partition_index): partition
+        for name, topic in zip(names, request.topics, strict=True)
+        if name is not None
         for partition in topic.partitions
     }
     known = {name: partition for name, partition in wanted.items() if name.topic in call.broker.image.topics}
@@ -36,16 +45,27 @@ async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitRespon
         topics=[
             OffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=index, error_code=codes[TopicPartition(topic.name, index)]
-                    )
+                    OffsetCommitResponsePartition(partition_index=index, error_code=_code(codes, name, index))
                     for index in (partition.partition_index for partition in topic.partitions)
                 ],
             )
-            for topic in request.topics
+            for name, topic in zip(names, request.topics, strict=True)
         ]
     )
+
+
+def _name_of(topic: OffsetCommitRequestTopic, call: Call) -> str | None:
+    """None when no topic has the id."""
+    if call.version < TOPIC_IDS_SINCE:
+        return topic.name
+    found = call.broker.image.topics_by_id.get(TopicId(topic.topic_id))
+    return None if found is None else found.name
+
+
+def _code(codes: Mapping[TopicPartition, ErrorCode], name: str | None, index: int) -> ErrorCode:
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else codes[TopicPartition(name, index)]
 
 
 def _command(

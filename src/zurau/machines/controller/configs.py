@@ -17,8 +17,24 @@ from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
 from zurau.machines.controller.records import ConfigsChanged, ConfigValue
 from zurau.wire.kafka.error_codes import ErrorCode
 
+#: What Kafka has settings of and we do not, and why.
+WITHOUT_SETTINGS = {
+    ResourceType.GROUP: "groups have no settings of their own; their members set their timeouts (session.timeout.ms)",
+    ResourceType.CLIENT_METRICS: "clients are not asked for their metrics, so nothing can be subscribed to",
+}
+#: Kafka's tools take these off once partitions were moved, whether there are any or not.
+THROTTLES = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+}
+
 
 def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs) -> Decided:
+    if command.resource_type in WITHOUT_SETTINGS and _sets_nothing(command.edits):
+        return Decided()
     scope, before = _resource(image, rules, command)
     names = [edit.name for edit in command.edits]
     if len(set(names)) != len(names):
@@ -30,6 +46,8 @@ def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterCo
 
 
 def replace_configs(image: ClusterImage, rules: ConfigRules[Any], command: ReplaceConfigs) -> Decided:
+    if command.resource_type in WITHOUT_SETTINGS and not command.configs:
+        return Decided()
     scope, before = _resource(image, rules, command)
     return _difference(command, before, scope.checked(command.configs))
 
@@ -48,7 +66,14 @@ def _resource(
         if name != ALL_BROKERS and not _is_broker(image, name):
             raise Refused(ErrorCode.INVALID_REQUEST, f"there is no broker {name!r}; the empty name means all of them")
         return rules.broker, image.broker_configs.get(name, {})
+    if command.resource_type in WITHOUT_SETTINGS:
+        raise Refused(ErrorCode.INVALID_CONFIG, WITHOUT_SETTINGS[ResourceType(command.resource_type)])
     raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {command.resource_type} have no settings to change")
+
+
+def _sets_nothing(edits: Sequence[ConfigEdit]) -> bool:
+    """What is not there can be deleted."""
+    return all(edit.operation == ConfigOperation.DELETE for edit in edits)
 
 
 def _is_broker(image: ClusterImage, name: str) -> bool:
@@ -56,6 +81,8 @@ def _is_broker(image: ClusterImage, name: str) -> bool:
 
 
 def _edit(scope: ConfigScope[Any], wanted: dict[str, str | None], edit: ConfigEdit) -> None:
+    if edit.operation == ConfigOperation.DELETE and edit.name in THROTTLES:
+        return
     setting = scope.find(edit.name)
     if edit.operation == ConfigOperation.DELETE:
         wanted.pop(edit.name, None)
