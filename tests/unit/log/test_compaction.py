@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import CorruptData, DiskFault
+from zurau.errors import Abandoned, CorruptData, DiskFault
 from zurau.log import compaction
 from zurau.records.batch import HEADER_BYTES, check_crc, parse_header, seal, stamp
 from zurau.records.builder import NewRecord, build_batch, encode_record, pack_batch
@@ -367,3 +367,19 @@ def test_a_batch_of_more_records_than_keys_can_be_learned_stays_as_it_is(bench, 
         close_segment(bench)
         bench.compact(now_ms=100 * DAY_MS)
     assert bench.log.read(1, 1, 4) == batch
+
+
+def test_a_compaction_that_is_abandoned_ends_and_changes_nothing(bench):
+    for number in range(5):
+        put(bench, (b"a", b"%d" % number))
+    close_segment(bench)
+    before = bench.read_all()
+    job = bench.log.plan_compaction(10_000, bench.log.end_offset)
+    job.abandon()
+    with pytest.raises(Abandoned):
+        job.run()
+    bench.log.finish_compaction(job)
+    bench.remove()
+    assert bench.read_all() == before
+    assert bench.names(".cleaned", ".swap") == []
+    assert bench.compact()
