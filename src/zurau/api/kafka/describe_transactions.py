@@ -15,7 +15,7 @@ async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTr
     return DescribeTransactionsResponse(
         transaction_states=[
             TransactionState(
-                error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+                error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if name else ErrorCode.INVALID_REQUEST,
                 transactional_id=name,
                 transaction_state="",
                 transaction_timeout_ms=0,

@@ -18,16 +18,29 @@ from zurau.wire.kafka.messages.elect_leaders import (
 )
 
 PREFERRED = 0
+UNCLEAN = 1
 
 
 async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    if request.topic_partitions is None:
+    wanted = request.topic_partitions
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        return ElectLeadersResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            replica_election_results=[_not_elected(topic.topic, topic.partitions) for topic in wanted or ()],
+        )
+    if wanted is None:
         results = [_elect_all(topic, request.election_type, call) for topic in call.broker.image.topics]
     else:
-        results = [
-            _elect(topic.topic, topic.partitions, request.election_type, call) for topic in request.topic_partitions
-        ]
-    return ElectLeadersResponse(replica_election_results=[result for result in results if result.partition_result])
+        results = [_elect(topic.topic, topic.partitions, request.election_type, call) for topic in wanted]
+    return ElectLeadersResponse(replica_election_results=results)
+
+
+def _not_elected(topic: str, indexes: Iterable[int]) -> ReplicaElectionResult:
+    refused = [
+        PartitionResult(partition_id=index, error_code=ErrorCode.INVALID_REQUEST, error_message="no such election")
+        for index in indexes
+    ]
+    return ReplicaElectionResult(topic=topic, partition_result=refused)
 
 
 def _elect_all(topic: str, election_type: int, call: Call) -> ReplicaElectionResult:

@@ -19,6 +19,4 @@ STATES = {
 
 
 async def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:  # noqa: ARG001
-    return ListTransactionsResponse(
-        unknown_state_filters=[state for state in request.state_filters if state not in STATES]
-    )
+    return ListTransactionsResponse(unknown_state_filters=sorted(set(request.state_filters) - STATES))
