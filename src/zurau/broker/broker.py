@@ -31,6 +31,7 @@ from zurau.machines.groups.commands import ForgetTopic, GroupCommand
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
+from zurau.partition.judging import Lane
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import Disk, World
@@ -59,6 +60,8 @@ class Broker:
         self.world = world
         self.clock = world.clock
         self.workers = world.workers
+        #: Searches for records by time.
+        self.searches = Lane(world.workers)
         self.randomness = world.randomness
         self.identity = identity
         self.settings = settings
@@ -132,6 +135,7 @@ class Broker:
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
+        self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
             host.close(_is_stopping)

@@ -11,6 +11,7 @@ from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition, id_bytes, id_text
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
+from zurau.partition.judging import Judges
 from zurau.partition.opening import (
     holds_partition,
     producers_snapshot,
@@ -39,6 +40,7 @@ class Placement:
         self._identity = identity
         #: Whether the last run stopped in good order, so that logs need no recovery.
         self._clean = clean
+        self._judges = Judges(world.workers)
         self.partitions: dict[TopicPartition, Partition] = {}
 
     def open(self, name: TopicPartition, topic_id: TopicId, settings: LogSettings) -> Partition:
@@ -62,6 +64,7 @@ class Placement:
             producers=restore_producers(disk, opened),
             clock=self._world.clock,
             flusher=self._world.flusher,
+            judges=self._judges,
         )
         return partition
 
@@ -111,6 +114,7 @@ class Placement:
         Returns whether all could be left so.
         """
         closed_well = [self._close(partition) for partition in self.partitions.values()]
+        self._judges.close(_broker_stops)
         return all(closed_well)
 
     def _close(self, partition: Partition) -> bool:
