@@ -245,7 +245,9 @@ def _commits(table: Questions) -> None:
     ) -> None:
         partition = OffsetCommitRequestPartition(index, offset, epoch, metadata)
         group = f"commits-{len(table)}" if group is None else group
-        request = OffsetCommitRequest(group_id=group, topics=[OffsetCommitRequestTopic(topic, [partition])], **rest)  # type: ignore[arg-type]
+        request = OffsetCommitRequest(
+            group_id=group, topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])], **rest
+        )  # type: ignore[arg-type]
         table[f"OffsetCommit: {name}"] = Question(request, 8)
         back = OffsetFetchRequest(group_id=group, topics=[OffsetFetchRequestTopic(topic, [index])])
         table[f"OffsetFetch: after {name}"] = Question(back, 7)

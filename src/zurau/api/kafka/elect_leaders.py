@@ -23,7 +23,7 @@ UNCLEAN = 1
 
 async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
     wanted = request.topic_partitions
-    if request.election_type not in (PREFERRED, UNCLEAN):
+    if request.election_type not in (PREFERRED, UNCLEAN) and wanted != []:
         return ElectLeadersResponse(
             error_code=ErrorCode.INVALID_REQUEST,
             replica_election_results=[_not_elected(topic.topic, topic.partitions) for topic in wanted or ()],

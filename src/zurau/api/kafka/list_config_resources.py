@@ -16,15 +16,15 @@ TYPES_SINCE = 1
 
 
 async def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-    wanted = set(request.resource_types) or set(ResourceType)
+    wanted = list(dict.fromkeys(request.resource_types)) or list(ResourceType)
     if call.version < TYPES_SINCE:
-        wanted = {ResourceType.CLIENT_METRICS}
-    if not wanted <= set(ResourceType):
+        wanted = [ResourceType.CLIENT_METRICS]
+    if not set(wanted) <= set(ResourceType):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
-            for resource_type in sorted(wanted)
+            for resource_type in wanted
             for name in _names(resource_type, call)
         ]
     )
