@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from msgspec.structs import replace
+
 from zurau.broker.identity import Identity
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
@@ -27,13 +29,13 @@ from zurau.machines.controller.commands import ControllerCommand, CreateTopic, R
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage, TopicImage
 from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
-from zurau.machines.groups.commands import ForgetTopic, GroupCommand
+from zurau.machines.groups.commands import ForgetTopic, GroupCommand, Unfinished
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
 from zurau.partition.judging import Lane
 from zurau.partition.partition import Partition
-from zurau.pending import Pending
+from zurau.pending import Pending, all_of, done, start
 from zurau.ports import Disk, World
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -43,6 +45,8 @@ METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
 CLEAN_STOP_FILE = "clean-stop"
+#: Partitions of a new topic: each takes some files and a fraction of a millisecond.
+OPENED_AT_ONCE = 4
 
 
 class Broker:
@@ -73,6 +77,8 @@ class Broker:
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
         self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
+        #: New topics with partitions that are still being opened.
+        self._openings: dict[TopicId, Pending[None]] = {}
 
     # Who and what
 
@@ -100,6 +106,8 @@ class Broker:
             return partition
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
+            if image.topic_id in self._openings:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is still being opened")
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
 
@@ -130,11 +138,13 @@ class Broker:
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
-            await self.controller.ask(self._offsets_topic())
+            created: TopicImage = await self.controller.ask(self._offsets_topic())
+            await self.opened(created.topic_id)
         self._load_groups()
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
+        self._is_open = False
         self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
@@ -196,18 +206,50 @@ class Broker:
             return
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self._placement.open_topic(topic, self._settings_of(topic))
+                self._begin_opening(topic)
             case TopicConfigChanged(topic):
                 self._placement.tune(topic, self._settings_of(topic))
             case BrokerConfigChanged():
-                for topic in self.image.topics.values():
-                    self._placement.tune(topic, self._settings_of(topic))
+                start(self._tune_all())
             case TopicRemoved(topic):
                 self._placement.remove_topic(topic, self._metadata_committed())
                 for host in self.group_hosts():
-                    host.ask(ForgetTopic(topic.name))
+                    start(_forget_topic(topic.name, host))
             case _:
                 pass
+
+    def opened(self, topic_id: TopicId) -> Pending[None]:
+        """Done when the partitions of a new topic can be used."""
+        return self._openings.get(topic_id) or done(None)
+
+    def _begin_opening(self, topic: TopicImage) -> None:
+        opening = start(self._open_in_turns(topic))
+        if not opening.is_done:
+            self._openings[topic.topic_id] = opened = all_of([self.opened(topic.topic_id), opening])
+            opened.then(lambda _: self._is_opened(topic.topic_id, opened))
+
+    def _is_opened(self, topic_id: TopicId, opened: Pending[None]) -> None:
+        if self._openings.get(topic_id) is opened:  # no more partitions were added meanwhile
+            del self._openings[topic_id]
+
+    async def _open_in_turns(self, topic: TopicImage) -> None:
+        """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
+        for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
+            if first and self.world.turns.is_over():
+                await self.world.turns.next()
+            present = self.image.topics_by_id.get(topic.topic_id)
+            if present is None or not self._is_open:
+                return  # it was deleted meanwhile, or the broker has stopped
+            part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
+            self._placement.open_topic(part, self._settings_of(present))
+
+    async def _tune_all(self) -> None:
+        for name in list(self.image.topics):
+            topic = self.image.topics.get(name)
+            if topic is not None:
+                self._placement.tune(topic, self._settings_of(topic))
+            if self.world.turns.is_over():
+                await self.world.turns.next()
 
     def _metadata_committed(self) -> Pending[None]:
         """Done when all that the metadata log holds now is committed."""
@@ -225,6 +267,12 @@ def _stopped_cleanly(disk: Disk) -> bool:
         disk.remove(CLEAN_STOP_FILE)
         disk.flush_directory("")
     return clean
+
+
+async def _forget_topic(name: str, host: MachineHost[GroupCommand]) -> None:
+    reply = await host.ask(ForgetTopic(name))
+    while isinstance(reply, Unfinished):
+        reply = await host.ask(ForgetTopic(name, reply.now_ms))
 
 
 def _is_stopping() -> Refused:

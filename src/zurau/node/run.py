@@ -30,6 +30,7 @@ from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener, bind
 from zurau.node.settings import Settings
 from zurau.node.threads import FlushThread, Threads
+from zurau.node.turns import LoopTurns
 from zurau.pending import Pending, start
 from zurau.ports import World
 
@@ -69,7 +70,7 @@ class Node:
         self._workers = Threads(loop, WORKER_THREADS, "worker")
         self._flusher = FlushThread(loop)
         disk = RealDisk(settings.node.dir)
-        world = World(disk, SystemClock(loop), self._workers, self._flusher, SystemRandomness())
+        world = World(disk, SystemClock(loop), self._workers, self._flusher, SystemRandomness(), LoopTurns(loop))
         try:
             identity = load_identity(disk, world.randomness, BrokerId(settings.node.node_id))
             self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)

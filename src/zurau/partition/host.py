@@ -7,7 +7,7 @@ so nobody is told of something that could still be lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from zurau.errors import CorruptData, ProtocolViolation, Refused
@@ -24,6 +24,9 @@ from zurau.settings import MIB
 Command = TypeVar("Command")
 
 READ_BYTES = 1 * MIB
+#: What a batch and a record take besides keys and values, at most: the header; lengths and deltas.
+RECORD_BATCH_OVERHEAD = 61
+RECORD_OVERHEAD = 32
 
 
 class MachineHost(Generic[Command]):
@@ -84,10 +87,11 @@ class MachineHost(Generic[Command]):
 
     def _write(self, decision: Decision) -> None:
         now_ms = self._clock.now_ms()
-        batch = build_batch([NewRecord(key=r.key, value=r.value, timestamp=now_ms) for r in decision.records])
-        self._applied = self.partition.append_own(batch)
-        for record in decision.records:
-            self.machine.apply(record)
+        for records in _batches(decision.records, self.partition.log.settings.max_message_bytes):
+            batch = build_batch([NewRecord(key=r.key, value=r.value, timestamp=now_ms) for r in records])
+            self._applied = self.partition.append_own(batch)
+            for record in records:
+                self.machine.apply(record)
 
     def _release_when_committed(self, decision: Decision) -> None:
         replies = [(self._waiting.pop(ticket), reply) for ticket, reply in decision.replies]
@@ -138,6 +142,18 @@ class MachineHost(Generic[Command]):
             self._carry_out(self.machine.time_passed(self._now_ms()))
         else:
             self._watch_deadline()
+
+
+def _batches(records: Sequence[StateRecord], max_bytes: int) -> Iterator[Sequence[StateRecord]]:
+    """The records in as few batches as the topic's limit allows. A larger one has a batch of its own."""
+    first, size = 0, RECORD_BATCH_OVERHEAD
+    for index, record in enumerate(records):
+        record_bytes = len(record.key or b"") + len(record.value or b"") + RECORD_OVERHEAD
+        if index > first and size + record_bytes > max_bytes:
+            yield records[first:index]
+            first, size = index, RECORD_BATCH_OVERHEAD
+        size += record_bytes
+    yield records[first:]
 
 
 def _deliver(pending: Pending[Any], reply: Any, committed: Pending[None]) -> None:

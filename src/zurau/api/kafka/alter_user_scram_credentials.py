@@ -16,12 +16,15 @@ NOT_SERVED = "SASL is not served yet: nothing was set, and clients are not asked
 
 async def handle(
     request: AlterUserScramCredentialsRequest,
-    call: Call,  # noqa: ARG001 - nothing is looked up
+    call: Call,
 ) -> AlterUserScramCredentialsResponse:
-    refused = {deletion.name: _deletion_refused(deletion.name, deletion.mechanism) for deletion in request.deletions}
+    refused = {
+        deletion.name: _deletion_refused(deletion.name, deletion.mechanism)
+        async for deletion in call.in_turns(request.deletions)
+    }
     refused |= {
         upsertion.name: _refused(upsertion.name, ErrorCode.UNSUPPORTED_SASL_MECHANISM, NOT_SERVED)
-        for upsertion in request.upsertions
+        async for upsertion in call.in_turns(request.upsertions)
     }
     return AlterUserScramCredentialsResponse(results=list(refused.values()))
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from zurau.api.turns import InTurns
 from zurau.broker.broker import Broker
+from zurau.ports import Turns
+
+T = TypeVar("T")
+
+#: So many items of an answer take a fraction of a millisecond to encode.
+LONG = 100
 
 
 class Endpoint(NamedTuple):
@@ -35,3 +43,14 @@ class Call:
     client_id: str | None
     client_host: str
     dialled: Endpoint
+    #: The answer may be large too: it is encoded in turns.
+    takes_long: bool = False
+
+    @property
+    def turns(self) -> Turns:
+        return self.broker.world.turns
+
+    def in_turns(self, items: Collection[T]) -> InTurns[T]:
+        """For `async for`: everybody else is served in between when the items take long."""
+        self.takes_long = self.takes_long or len(items) > LONG
+        return InTurns(items, self.turns)

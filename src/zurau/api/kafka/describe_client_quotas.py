@@ -30,13 +30,15 @@ async def handle(request: DescribeClientQuotasRequest, call: Call) -> DescribeCl
 
 
 def _check(filters: Sequence[ComponentData]) -> None:
-    types = [one.entity_type for one in filters]
-    if "" in types or len(set(types)) < len(types):
-        raise Refused(ErrorCode.INVALID_REQUEST, "an entity type is empty or named twice")
-    for unknown in set(types) - ENTITY_TYPES:
-        raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"there is no entity type {unknown!r}")
-    if "ip" in types and len(types) > 1:
-        raise Refused(ErrorCode.INVALID_REQUEST, "an ip is asked for alone")
+    """Raises `Refused` for the first that is wrong, so that there are never many to look at."""
+    seen: set[str] = set()
     for one in filters:
+        if not one.entity_type or one.entity_type in seen:
+            raise Refused(ErrorCode.INVALID_REQUEST, "an entity type is empty or named twice")
+        if one.entity_type not in ENTITY_TYPES:
+            raise Refused(ErrorCode.UNSUPPORTED_VERSION, "there is no such entity type")
         if one.match_type not in MATCH_TYPES or (one.match is None) == (one.match_type == THIS_NAME):
             raise Refused(ErrorCode.INVALID_REQUEST, f"what to match of {one.entity_type!r} is not clear")
+        seen.add(one.entity_type)
+    if "ip" in seen and len(seen) > 1:
+        raise Refused(ErrorCode.INVALID_REQUEST, "an ip is asked for alone")

@@ -11,22 +11,27 @@ from zurau.wire.kafka.messages.describe_quorum import (
     Listener,
     Node,
     PartitionData,
+    QuorumPartition,
     QuorumTopic,
     ReplicaState,
     TopicData,
 )
 
+METADATA_LOG = QuorumTopic(
+    topic_name=METADATA_PARTITION.topic, partitions=[QuorumPartition(partition_index=METADATA_PARTITION.partition)]
+)
+
 
 async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
-    asked = [(topic.topic_name, one.partition_index) for topic in request.topics for one in topic.partitions]
-    if asked != [METADATA_PARTITION]:
-        return DescribeQuorumResponse(topics=[_not_kept_by_a_quorum(topic) for topic in request.topics])
+    if request.topics != [METADATA_LOG]:
+        refused = [await _not_kept_by_a_quorum(topic, call) async for topic in call.in_turns(request.topics)]
+        return DescribeQuorumResponse(topics=refused)
     topic = TopicData(topic_name=METADATA_PARTITION.topic, partitions=[_describe(call)])
     listener = Listener(name="PLAINTEXT", host=call.dialled.host, port=call.dialled.port)
     return DescribeQuorumResponse(topics=[topic], nodes=[Node(node_id=call.broker.broker_id, listeners=[listener])])
 
 
-def _not_kept_by_a_quorum(topic: QuorumTopic) -> TopicData:
+async def _not_kept_by_a_quorum(topic: QuorumTopic, call: Call) -> TopicData:
     """As in Kafka, whoever asks for anything besides the metadata log is told nothing of it either."""
     return TopicData(
         topic_name=topic.topic_name,
@@ -39,7 +44,7 @@ def _not_kept_by_a_quorum(topic: QuorumTopic) -> TopicData:
                 leader_epoch=0,
                 high_watermark=0,
             )
-            for one in topic.partitions
+            async for one in call.in_turns(topic.partitions)
         ],
     )
 

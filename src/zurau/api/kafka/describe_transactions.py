@@ -11,7 +11,7 @@ from zurau.wire.kafka.messages.describe_transactions import (
 )
 
 
-async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:  # noqa: ARG001
+async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[
             TransactionState(
@@ -23,6 +23,6 @@ async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTr
                 producer_id=0,
                 producer_epoch=0,
             )
-            for name in request.transactional_ids
+            async for name in call.in_turns(request.transactional_ids)
         ]
     )

@@ -16,7 +16,8 @@ TYPES_SINCE = 1
 
 
 async def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-    wanted = list(dict.fromkeys(request.resource_types)) or list(ResourceType)
+    types = {resource_type: None async for resource_type in call.in_turns(request.resource_types)}
+    wanted = list(types or dict.fromkeys(ResourceType))
     if call.version < TYPES_SINCE:
         wanted = [ResourceType.CLIENT_METRICS]
     if not set(wanted) <= set(ResourceType):
@@ -25,7 +26,7 @@ async def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigR
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
             for resource_type in wanted
-            for name in _names(resource_type, call)
+            async for name in call.in_turns(_names(resource_type, call))
         ]
     )
 

@@ -19,14 +19,16 @@ from zurau.wire.kafka.messages.update_features import (
 UPGRADE_TYPES = (1, 2, 3)
 
 
-async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:  # noqa: ARG001
+async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
     try:
-        for wanted in request.feature_updates:
+        async for wanted in call.in_turns(request.feature_updates):
             _check(wanted)
     except Refused as refused:
         return UpdateFeaturesResponse(error_code=refused.code, error_message=refused.message)
     return UpdateFeaturesResponse(
-        results=[UpdatableFeatureResult(feature=wanted.feature) for wanted in request.feature_updates]
+        results=[
+            UpdatableFeatureResult(feature=wanted.feature) async for wanted in call.in_turns(request.feature_updates)
+        ]
     )
 
 
