@@ -46,11 +46,7 @@ REASONS = {
     "an epoch that cannot be is told": ["Fetch: epoch -2"],
     "an empty name says that the topic is asked for by id": ["Fetch: topic ''"],
     "the brokers' own topic is the brokers' to make": ["CreateTopics: the name '__consumer_offsets'18"],
-    "the code says what is wrong, as for other counts": [
-        "CreateTopics: 10001 partitions", "CreateTopics: 2147483647 partitions",
-    ],
     "what has no meaning is no setting": ["CreateTopics: 'retention.bytes' = -2"],
-    "each mention is answered": ["DeleteTopics: ['unknown', 'unknown']"],
     "levels of features are our own: only what holds can be asked for": [
         *(f"UpdateFeatures {version} in way 1: [('metadata.version', 7)]" for version in (0, 1, 2)),
         "UpdateFeatures 2 in way 2: [('metadata.version', 7)]",
