@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from broker_process import ZurauBroker
+from odd_admin_requests import admin_questions
 from odd_requests import FIRST_MS, Question, all_questions
 from peers import PATIENCE_S, HungUp, NoAnswer, Peer, produce_request
 
@@ -29,7 +30,7 @@ from zurau.wire.kafka.schema import Message
 
 pytestmark = pytest.mark.xdist_group("apache-kafka")
 
-QUESTIONS = all_questions()
+QUESTIONS = all_questions() | admin_questions()
 #: What each broker has of its own.
 OWN = {
     "throttle_time_ms", "error_message", "topic_id", "cluster_id", "controller_id", "host", "port", "brokers",
@@ -45,11 +46,14 @@ REASONS = {
     "an epoch that cannot be is told": ["Fetch: epoch -2"],
     "an empty name says that the topic is asked for by id": ["Fetch: topic ''"],
     "the brokers' own topic is the brokers' to make": ["CreateTopics: the name '__consumer_offsets'18"],
-    "the code says what is wrong, as for other counts": [
-        "CreateTopics: 10001 partitions", "CreateTopics: 2147483647 partitions",
-    ],
     "what has no meaning is no setting": ["CreateTopics: 'retention.bytes' = -2"],
-    "each mention is answered": ["DeleteTopics: ['unknown', 'unknown']"],
+    "levels of features are our own: only what holds can be asked for": [
+        *(f"UpdateFeatures {version} in way 1: [('metadata.version', 7)]" for version in (0, 1, 2)),
+        "UpdateFeatures 2 in way 2: [('metadata.version', 7)]",
+        *(f"UpdateFeatures {version} in way 1: [('group.version', 1)]" for version in (1, 2)),
+        "UpdateFeatures 2 in way 2: [('group.version', 1)]",
+    ],
+    "there is no transaction that a pattern could match": ["ListTransactions 2: like '['"],
     "only -1 stands for null": ["Frame: Metadata with a count of -2"],
 }  # fmt: skip
 INTENDED = {name: reason for reason, names in REASONS.items() for name in names}

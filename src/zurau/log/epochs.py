@@ -58,7 +58,7 @@ class EpochCache:
 
     def end_offset_for(self, epoch: Epoch, log_end: Offset) -> tuple[Epoch, Offset]:
         """The largest known epoch up to `epoch` and the offset where it ends; (-1, -1) when that cannot be said."""
-        if epoch < 0 or epoch > self.last_epoch:
+        if epoch == NO_EPOCH or epoch > self.last_epoch:
             return NO_EPOCH, NO_OFFSET
         if epoch == self.last_epoch:
             return epoch, log_end
