@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format docs bench lock clean
+.PHONY: help setup demo test quick check format docs bench lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ demo: $(READY) ## the logs pipeline live: broker, Spark, result topics and lake,
 
 test: $(READY) ## every test; what cannot run here is skipped and says why
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+quick: $(READY) ## the inner loop, under a minute: unit tests, stories and house rules
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests/unit tests/stories tests/tidy
 
 check: $(READY) ## what a change must pass: style, types, import directions, house rules
 	$(BIN)/ruff check

@@ -131,3 +131,6 @@ class World:
     workers: Workers
     flusher: Flusher
     randomness: Randomness
+    #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the
+    #: system does not tell.
+    boot_id: str

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.records.batch import BatchHeader, iter_batches, parse_header, stamp
@@ -53,11 +54,12 @@ class LogMachine(RuleBasedStateMachine):
         self.now_ms = 1000
         self.flushing: Callable[[], None] | None = None
         self.flushing_upto = 0
-        self.open(clean=False)
+        self.open(clean=False, last_known=None)
 
-    def open(self, *, clean: bool) -> None:
+    def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
         self.flushing = None
-        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean)
+        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean, last_known=last_known)
+        assert not self.log.damage, "the disk damages nothing here"
 
     def teardown(self) -> None:
         self.sizes.close()
@@ -144,19 +146,19 @@ class LogMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.log.close()
         self.flushed_offset = self.log.end_offset
-        self.open(clean=True)
+        self.open(clean=True, last_known=LastKnown(self.flushed_offset, closed_offset=self.flushed_offset))
         assert self.log.end_offset == self.flushed_offset
 
     @rule()
     def kill_process(self) -> None:
         end_offset = self.log.end_offset
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(self.flushed_offset, kept_unflushed=True))
         assert self.log.end_offset == end_offset
 
-    @rule()
-    def lose_power(self) -> None:
+    @rule(is_journal_there=st.booleans(), lag=st.integers(0, 3))
+    def lose_power(self, is_journal_there: bool = True, lag: int = 0) -> None:
         self.disk.crash()
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(max(0, self.flushed_offset - lag)) if is_journal_there else None)
         assert self.log.end_offset >= self.flushed_offset
         assert self.log.start_offset >= self.deleted_before
         self.forget_from(self.log.end_offset)

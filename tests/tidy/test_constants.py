@@ -20,7 +20,8 @@ FIXED = {
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
-        client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.SET client.admin.RESET
+        client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
+        client.admin.RESET
         client.cluster.GROUP_COORDINATOR client.connection.ASK_VERSIONS_IN client.courier.ACKS_ALL
         client.offsets.LATEST_TIMESTAMP client.offsets.EARLIEST_TIMESTAMP client.offsets.READ_UNCOMMITTED
         client.offsets.READ_COMMITTED partition.producers.REMEMBERED_BATCHES
@@ -36,7 +37,7 @@ FIXED = {
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
-        broker.placement.KEPT_CHARACTERS
+        broker.directories.KEPT_CHARACTERS
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """
@@ -48,7 +49,8 @@ FIXED = {
         client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
         client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
         client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
-    "how much is shown to a person": "cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES",
+    "how much is shown to a person": """
+        broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
     "a set of flags": """
         api.kafka.authorized_operations.ON_TOPIC api.kafka.authorized_operations.ON_CLUSTER
         api.kafka.describe_groups.ON_GROUP""",

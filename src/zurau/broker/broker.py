@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import logging
 
+from zurau.broker.directories import partition_directories
+from zurau.broker.health import Health
+from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.settings import BrokerSettings
-from zurau.errors import DiskFault, Refused
+from zurau.broker.troubles import Troubles
+from zurau.errors import CorruptData, DiskFault, Refused
 from zurau.ids import BrokerId, TopicId, TopicPartition
+from zurau.journal.journal import Journal
+from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import (
     BrokerConfigChanged,
@@ -31,6 +37,7 @@ from zurau.machines.groups.commands import ForgetTopic, GroupCommand
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
+from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import Disk, World
@@ -41,6 +48,9 @@ log = logging.getLogger("zurau.broker")
 METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
+METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
+#: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
+#: release, which kept none. Older releases remove it when they start, which shows that they ran.
 CLEAN_STOP_FILE = "clean-stop"
 
 
@@ -66,10 +76,15 @@ class Broker:
         self.group_settings = group_settings
         #: What was read once, at start, for whoever asks (DescribeConfigs).
         self.fixed_settings = (settings, group_settings, *node_settings)
-        self._placement = Placement(world, identity, clean=_stopped_cleanly(world.disk))
+        self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
+        #: Partitions of `__consumer_offsets` whose groups are not served, and why.
+        self.groups_not_served: dict[TopicPartition, str] = {}
+        self.troubles = Troubles(world.clock)
+        self.health = Health(self)
+        self.journal = Journal(world)
+        self.placement = self._begin(world.disk)
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
-        self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
 
     # Who and what
 
@@ -88,13 +103,17 @@ class Broker:
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
-        return self._placement.partitions
+        return self.placement.partitions
 
     def partition(self, topic: str, index: int) -> Partition:
         """A partition that this broker leads."""
         partition = self.partitions.get(TopicPartition(topic, index))
         if partition is not None:
             return partition
+        closed = self.placement.closed.get(TopicPartition(topic, index))
+        if closed is not None:
+            self.placement.open_again(TopicPartition(topic, index))
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {closed.fault}")
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
@@ -108,7 +127,10 @@ class Broker:
         index = _java_abs(_java_hash(group_id)) % len(topic.partitions)
         host = self._group_hosts.get(index)
         if host is None:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC}-{index} is not served here")
+            name = TopicPartition(OFFSETS_TOPIC, index)
+            self.placement.open_again(name)
+            reason = self.groups_not_served.get(name, f"{name} is not open")
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the groups of {name} are not served: {reason}")
         return host
 
     def group_hosts(self) -> list[MachineHost[GroupCommand]]:
@@ -119,27 +141,67 @@ class Broker:
     async def open(self) -> None:
         """Become ready to serve: register, open every partition, bring the groups back."""
         topics = list(self.image.topics.values())
-        self._placement.undo_deletions(self.image.topics_by_id)
+        self.placement.directories.undo_deletions(self.image.topics_by_id)
         for topic in topics:
-            self._placement.open_topic(topic, self._settings_of(topic))
+            self.placement.open_topic(topic, self._settings_of(topic))
         placed = [TopicPartition(topic.name, partition.index) for topic in topics for partition in topic.partitions]
-        self._placement.sort_out_directories(self._deleted_while_loading, placed)
+        self._sort_out(placed)
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
             await self.controller.ask(self._offsets_topic())
         self._load_groups()
+        self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
             host.close(_is_stopping)
-        if self._placement.close():
-            try:
-                self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
-            except DiskFault as fault:
-                log.warning("everything has to be checked at the next start: %s", fault)
+        ended = self.placement.close()
+        try:
+            self.journal.close(ended)
+            self.world.disk.replace_file(CLEAN_STOP_FILE, self._stop_mark())
+        except DiskFault as fault:
+            log.warning("everything has to be checked at the next start: %s", fault)
+
+    def _begin(self, disk: Disk) -> Placement:
+        """See that the directory is what this broker left, and note the start before anything else is written."""
+        mark = disk.read_file(CLEAN_STOP_FILE)
+        knows_metadata = mark is not None or METADATA_LOG in self.journal.logs
+        has_data = any(partition_directories(disk, besides=[str(METADATA_PARTITION)]))
+        if (knows_metadata or has_data) and not holds_segments(disk, str(METADATA_PARTITION)):
+            raise CorruptData(
+                f"the metadata log, {disk.root / str(METADATA_PARTITION)}, is missing beside {IDENTITY_FILE}: without "
+                "it no topic is known. Restore that directory from a copy, or start with another --dir; nothing was "
+                "changed here"
+            )
+        self._has_data = has_data
+        if mark != self._stop_mark():
+            self.journal.forget_ends()
+        disk.remove(CLEAN_STOP_FILE)
+        self.journal.begin()  # which flushes the directory too
+        return Placement(self.world, self.identity, self.journal, clean=mark == b"", opened_late=self._opened_late)
+
+    def _stop_mark(self) -> bytes:
+        return b"%d" % self.journal.start_count
+
+    def _sort_out(self, placed: list[TopicPartition]) -> None:
+        """Directories and the journal hold what the image places here, and nothing else."""
+        if self.controller.gaps:
+            # The metadata log was repaired: what no topic explains may belong to one whose record was given up.
+            for name in self.placement.directories.unexplained(
+                {str(name) for name in placed} | {str(METADATA_PARTITION)}
+            ):
+                log.warning(
+                    "no topic explains the data in %s; its record may have been lost, so it is left there", name
+                )
+            return
+        self.placement.sort_out_directories(self._deleted_while_loading, placed)
+        topics = self.image.topics_by_id
+        self.journal.forget(
+            [name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in topics]
+        )
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
         self._deleted_while_loading: list[TopicId] = []
@@ -147,11 +209,24 @@ class Broker:
         self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
         # Every record counts: without snapshots this log is the only memory of the cluster.
         settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
-        metadata = self._placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
+        metadata = self.placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
+        self._require_whole(metadata)
         host = MachineHost(metadata, self._controller_machine, self.clock)
         host.load()
         self._is_open = True
         return host
+
+    def _require_whole(self, metadata: Partition) -> None:
+        """Refuse to start rather than to take a part of the cluster for the whole."""
+        damage = list(map(str, metadata.log.damage))
+        if not damage and self._has_data and not metadata.log.end_offset:
+            damage = ["it is empty, though there are partitions"]
+        if damage:
+            raise CorruptData(
+                f"the metadata log, {self.world.disk.root / metadata.log.directory}, is damaged: {'; '.join(damage)}. "
+                "Topics would be forgotten, so the broker does not start. Look at it with `zurau log check`; restore "
+                "the directory from a copy, or give up what is damaged with `zurau log repair`"
+            )
 
     def _load_groups(self) -> None:
         for image in self.image.topics[OFFSETS_TOPIC].partitions:
@@ -162,12 +237,23 @@ class Broker:
     def _load_group_host(self, partition: Partition) -> None:
         host = MachineHost(partition, GroupMachine(self.group_settings), self.clock)
         try:
+            if partition.log.damage:
+                # With some of their offsets forgotten, consumers would silently skip or repeat records.
+                raise CorruptData(
+                    f"{'; '.join(map(str, partition.log.damage))}. Restore its directory from a copy, or give up what "
+                    "is damaged with `zurau log repair`"
+                )
             host.load()
         except DiskFault as fault:
             # Other groups and all topics can be served; the groups in this partition find no coordinator.
             log.error("the groups of %s are not served: %s", partition.name, fault)  # noqa: TRY400 - says it all
+            self.groups_not_served[partition.name] = str(fault)
         else:
             self._group_hosts[partition.name.partition] = host
+
+    def _opened_late(self, partition: Partition) -> None:
+        if partition.name.topic == OFFSETS_TOPIC:
+            self._load_group_host(partition)
 
     def _offsets_topic(self) -> CreateTopic:
         return CreateTopic(
@@ -192,14 +278,16 @@ class Broker:
             return
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self._placement.open_topic(topic, self._settings_of(topic))
+                self.placement.open_topic(topic, self._settings_of(topic))
             case TopicConfigChanged(topic):
-                self._placement.tune(topic, self._settings_of(topic))
+                self.placement.tune(topic, self._settings_of(topic))
             case BrokerConfigChanged():
                 for topic in self.image.topics.values():
-                    self._placement.tune(topic, self._settings_of(topic))
+                    self.placement.tune(topic, self._settings_of(topic))
             case TopicRemoved(topic):
-                self._placement.remove_topic(topic, self._metadata_committed())
+                self.placement.remove_topic(topic, self._metadata_committed())
+                for partition in topic.partitions:
+                    self.troubles.forget(TopicPartition(topic.name, partition.index))
                 for host in self.group_hosts():
                     host.ask(ForgetTopic(topic.name))
             case _:
@@ -212,15 +300,6 @@ class Broker:
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
         return self._controller_machine.log_settings_of(topic, self.broker_id)
-
-
-def _stopped_cleanly(disk: Disk) -> bool:
-    """Whether the last run came to its end. The mark is taken off, durably, before anything is written."""
-    clean = disk.exists(CLEAN_STOP_FILE)
-    if clean:
-        disk.remove(CLEAN_STOP_FILE)
-        disk.flush_directory("")
-    return clean
 
 
 def _is_stopping() -> Refused:

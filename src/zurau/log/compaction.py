@@ -12,6 +12,7 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
 - So does the last batch of each segment: a segment that ends before the next one begins has lost its end in a crash,
   and recovery must not take a compacted one for that.
 - Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
+- A segment with damage stays as it is, and nothing is merged across it.
 - Memory is bounded by the number of keys that are learned at a time, some 200 bytes each. When there are more, the
   compaction ends where it stopped learning, and the next one goes on from there.
 
@@ -29,9 +30,10 @@ import msgspec
 
 from zurau.errors import CorruptData
 from zurau.ids import Offset, ProducerId
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
 from zurau.log.recovery import open_segment
-from zurau.log.segment import NO_TIMESTAMP, Segment, SegmentEnd
+from zurau.log.segment import NO_TIMESTAMP, Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, BatchHeader, check_crc, parse_header
@@ -113,6 +115,12 @@ class CompactionJob:
         for segment in self.segments:
             if segment.base_offset >= self.compacted_offset:
                 break
+            if segment.damage:
+                # Left alone: its damaged bytes may be all that is left of some records.
+                if group:
+                    yield group
+                group = []
+                continue
             size = sum(member.size for member in group) + segment.size
             is_far = bool(group) and segment.end.offset - group[0].base_offset > INT32_MAX
             if group and (size > self._settings.segment_bytes or is_far):
@@ -245,7 +253,8 @@ def _digest(key: bytes) -> bytes:
 def _read(segment: Segment, position: int, header: BatchHeader) -> bytes:
     batch = segment.file.read(position, header.length)
     if not check_crc(batch, header):
-        raise CorruptData(f"{segment.path} is damaged at {position}; restore it from a replica")
+        segment.find_damage()  # the next compaction goes round it
+        raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
     return batch
 
 

@@ -27,8 +27,9 @@ from itertools import pairwise
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
 from zurau.log import epochs as epoch_file
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.damage import ADVICE, DamagedRange
-from zurau.log.epochs import EpochCache, parse_epochs
+from zurau.log.epochs import EpochCache, EpochEntry, parse_epochs
 from zurau.log.files import (
     ASIDE_SUFFIX,
     LEFTOVER_SUFFIXES,
@@ -40,12 +41,21 @@ from zurau.log.files import (
     rename_away,
     segment_stem,
 )
+from zurau.log.glance import (
+    ends_at,
+    epochs_fit,
+    header_at,
+    indexes_are_right,
+    is_copy,
+    last_entries_are_right,
+    proven_offset,
+    walked_end,
+)
 from zurau.log.last_known import LastKnown
 from zurau.log.scan import BadStretch, Scan, highest_offset
-from zurau.log.segment import WALK_BYTES, Segment, SegmentEnd
+from zurau.log.segment import Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
-from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
 
 log = logging.getLogger("zurau.log")
 
@@ -58,7 +68,7 @@ class Recovery:
         disk: Disk,
         directory: str,
         settings: LogSettings,
-        start_offset: Offset,
+        start_offset: Offset | None,
         last_known: LastKnown | None,
         *,
         clean: bool,
@@ -66,6 +76,7 @@ class Recovery:
         self._disk = disk
         self._directory = directory
         self._settings = settings
+        #: As it was written down; None if it is not known.
         self._start_offset = start_offset
         self._last_known = last_known
         self._clean = clean
@@ -74,19 +85,22 @@ class Recovery:
         #: Files that nobody needs any more.
         self.leftovers: list[str] = []
         self.epochs = EpochCache()
+        #: Where the oldest epoch begins, if that was written down: no later than the log.
+        self.epochs_start: Offset = 0
+        #: Those of the batches that were checked.
+        self._checked_epochs: list[EpochEntry] = []
         self.segments: list[Segment] = []
 
     def run(self, names: list[str]) -> None:
         """Fill `segments` (at least one), `epochs` and `leftovers`, given the names in the directory."""
         self.segments = list(self._load(self._put_away(names)))
-        self._load_epochs(is_there=epoch_file.FILE_NAME in names)
         for segment in self.segments:
-            if not (_last_entries_are_right(segment) if self._clean else _indexes_are_right(segment)):
+            if not (last_entries_are_right(segment) if self._clean else indexes_are_right(segment)):
                 segment.drop_indexes()
         self._sort_out_overlaps()
         self._check()
         self._go_on_behind_what_is_known()
-        self._cut_epochs()
+        self._load_epochs()
 
     # Which files there are
 
@@ -119,13 +133,16 @@ class Recovery:
 
     def _load(self, names: list[str]) -> Iterator[Segment]:
         bases = [int(name.removesuffix(LOG_SUFFIX)) for name in names if name.endswith(LOG_SUFFIX)]
-        while len(bases) > 1 and bases[1] <= self._start_offset:
+        start = self._start_offset or 0
+        while len(bases) > 1 and bases[1] <= start:
             self.leftovers += rename_away(self._disk, segment_stem(self._directory, bases.pop(0)))
-        if not bases or (bases[0] > self._start_offset and self._clean):
+        if not bases or (self._start_offset is not None and bases[0] > start and self._clean):
             # An empty one in the place of what is missing, or of a log that is new. After a crash nothing can be said
             # of the start: only a clean stop writes down which segments have expired.
-            start = self._start_offset
-            yield Segment(self._disk, self._directory, SegmentEnd(start, 0), base_offset=start)
+            empty = Segment(self._disk, self._directory, SegmentEnd(start, 0), base_offset=start)
+            if bases:
+                self._make_file(empty)
+            yield empty
         for base, following in pairwise([*bases, None]):
             assert base is not None
             yield open_segment(self._disk, self._directory, base, highest_offset(base, following))
@@ -142,13 +159,13 @@ class Recovery:
         bases = {segment.base_offset for segment in self.segments}
         kept: list[Segment] = []
         for segment in self.segments:
-            end = _walked_end(kept[-1]) if kept else 0
+            end = walked_end(kept[-1]) if kept else 0
             if segment.base_offset >= end:
                 kept.append(segment)
             elif end in bases:
                 log.info("%s was merged into %s by a compaction, and goes", segment.path, kept[-1].path)
                 self._leave_over(segment)
-            elif _walked_end(segment) <= end and _is_copy(segment, kept[-1]):
+            elif walked_end(segment) <= end and is_copy(segment, kept[-1]):
                 self._put_aside(segment, f"its records are in {kept[-1].path} too")
             else:
                 kept.append(segment)
@@ -167,7 +184,7 @@ class Recovery:
         """Go through what is not proven of each segment; cut a torn tail, and find damage."""
         proven = max((number for number, segment in enumerate(self.segments) if segment.has_proof), default=0)
         if self.segments[proven].has_proof:
-            self._flushed_offset = max(self._flushed_offset, _proven_offset(self.segments[proven]))
+            self._flushed_offset = max(self._flushed_offset, proven_offset(self.segments[proven]))
         for number, segment in enumerate(self.segments):
             later = self.segments[number + 1 :]
             is_believed = self._clean or number < proven
@@ -189,7 +206,7 @@ class Recovery:
     def _check_segment(self, segment: Segment, later: list[Segment], *, is_believed: bool) -> bool:
         """Returns False if the log ends in this segment, whatever comes later."""
         following = later[0].base_offset if later else None
-        if is_believed and following is not None and segment.has_proof and _ends_at(segment, following):
+        if is_believed and following is not None and segment.has_proof and ends_at(segment, following):
             segment.load_timestamp()
             segment.end = SegmentEnd(following, segment.size)
             return True
@@ -225,7 +242,7 @@ class Recovery:
     def _noted(self, segment: Segment, following: Offset | None) -> Iterator[BadStretch]:
         """Take account of every good batch after the last index entry; what lies between them is returned."""
         size, start = segment.size, segment.indexed_bytes
-        first = _header_at(segment, start)
+        first = header_at(segment, start)
         expected, epoch = (first.base_offset, first.leader_epoch) if start and first else (segment.base_offset, -1)
         if not self._clean:
             segment.drop_unproven_times()
@@ -236,8 +253,8 @@ class Recovery:
                 yield stretch
                 continue
             segment.note(stretch.header, stretch.position, self._settings.index_interval_bytes)
-            if stretch.header.leader_epoch > self.epochs.last_epoch:
-                self.epochs.assign(stretch.header.leader_epoch, stretch.header.base_offset)
+            if not self._checked_epochs or stretch.header.leader_epoch > self._checked_epochs[-1].epoch:
+                self._checked_epochs.append(EpochEntry(stretch.header.leader_epoch, stretch.header.base_offset))
 
     def _below(self, segment: Segment, following: Offset | None) -> Offset:
         closed = self._last_known.closed_offset if self._last_known and self._clean else None
@@ -249,7 +266,15 @@ class Recovery:
         if stretch.next_offset is not None:
             return stretch.next_offset
         # Of a bad end it is not known how many records it held: one at least.
-        return following if following is not None else max(stretch.claimed_offset, stretch.first_offset + 1)
+        if following is not None:
+            return following
+        return max(stretch.claimed_offset, stretch.first_offset + 1, self._known_end)
+
+    @property
+    def _known_end(self) -> Offset:
+        """The log reached at least so far once."""
+        closed = self._last_known.closed_offset if self._last_known is not None else None
+        return max(self._flushed_offset, closed or 0)
 
     def _is_torn(self, offset: Offset, *, good_follows: bool, is_last_write: bool) -> bool:
         """Whether a crash explains that the log is bad, or ends, at `offset`.
@@ -320,48 +345,59 @@ class Recovery:
     def _go_on_behind_what_is_known(self) -> None:
         """Begin a new segment if the last one has a damaged end, or ends before what is known to have been there."""
         last = self.segments[-1]
-        known_end = self._flushed_offset
-        if self._last_known is not None and self._last_known.closed_offset is not None:
-            known_end = max(known_end, self._last_known.closed_offset)
+        known_end = self._known_end
         if last.end.offset < known_end:
             missing = self._missing(last, known_end, f"everything below offset {known_end} was flushed once")
             self._tell(last, [missing])
         elif not last.damage or last.damage[-1].next_offset < last.end.offset:
             return
-        last.file  # noqa: B018 - made if it is not there: without it the next start would not know what is missing
+        if not last.size:
+            self._make_file(last)
         base = max(known_end, last.end.offset)
         last.end = SegmentEnd(base, last.size)
         last.index_time()
         last.write_indexes()
         self.segments.append(Segment(self._disk, self._directory, SegmentEnd(base, 0), base_offset=base))
+
+    def _make_file(self, empty: Segment) -> None:
+        """A segment that stands for what is missing needs a file, or the next start would not know of it."""
+        empty.file.flush()
         self._disk.flush_directory(self._directory)
 
     # Epochs
 
-    def _load_epochs(self, *, is_there: bool) -> None:
+    def _load_epochs(self) -> None:
+        """The epochs that the file names and those of the batches behind; all from the batches if they do not fit."""
+        end = self.segments[-1].end.offset
+        content = self._disk.read_file(self._path(epoch_file.FILE_NAME))
         try:
-            if is_there:
-                self.epochs = parse_epochs(self._disk.read_file(self._path(epoch_file.FILE_NAME)) or b"")
-                return
-        except CorruptData:
-            pass
-        self._epochs_from_batches()
-
-    def _cut_epochs(self) -> None:
-        """Forget, on disk too, epochs whose batches are lost: other batches will come to their offsets."""
-        self.epochs.cut_end(self.segments[-1].end.offset)
+            self.epochs = parse_epochs(content) if content is not None else EpochCache()
+            # Those whose batches are lost are forgotten, on disk too: other batches will come to their offsets.
+            self.epochs.cut_end(end)
+            for epoch, start_offset in self._checked_epochs:
+                if epoch > self.epochs.last_epoch:
+                    self.epochs.assign(epoch, start_offset)
+            if (content is None and self.segments[0].size) or not epochs_fit(self.epochs, self.segments):
+                raise CorruptData("it does not fit the batches" if content is not None else "it is missing")
+            if content is not None and self.epochs.entries:
+                self.epochs_start = self.epochs.entries[0].start_offset
+        except CorruptData as damage:
+            log.warning("%s: %s: made again from the batches", self._path(epoch_file.FILE_NAME), damage)
+            self._epochs_from_batches()
         if self.epochs.change_count:
             self._disk.replace_file(self._path(epoch_file.FILE_NAME), self.epochs.content())
             self.epochs.change_count = 0
 
     def _epochs_from_batches(self) -> None:
+        self.epochs = EpochCache()
+        self.epochs.change_count = 1
         for segment in self.segments:
             try:
                 for _, header in segment.headers():
                     if header.leader_epoch > self.epochs.last_epoch:
                         self.epochs.assign(header.leader_epoch, header.base_offset)
             except CorruptData:
-                return
+                continue  # said already
 
     def _path(self, name: str) -> str:
         return f"{self._directory}/{name}"
@@ -385,7 +421,7 @@ def open_segment(disk: Disk, directory: str, base_offset: Offset, end_offset: Of
 
 def reopen_segment(disk: Disk, directory: str, base_offset: Offset, settings: LogSettings) -> Segment:
     """A segment whose files are right, to be written to. Blocks."""
-    segment = open_segment(disk, directory, base_offset, base_offset)
+    segment = open_segment(disk, directory, base_offset, highest_offset(base_offset, None))
     _resume(segment, settings)
     return segment
 
@@ -396,114 +432,3 @@ def _resume(segment: Segment, settings: LogSettings) -> None:
     segment.begin_at_index()
     for position, header in batches:
         segment.note(header, position, settings.index_interval_bytes)
-
-
-def _ends_at(segment: Segment, following: Offset) -> bool:
-    """Whether the batches behind the last index entry are good and reach the next segment."""
-    start = segment.indexed_bytes
-    first = _header_at(segment, start)
-    if first is None:
-        return False
-    end = segment.base_offset
-    scan = Scan(segment.file, segment.size, highest_offset(segment.base_offset, following))
-    for stretch in scan.stretches(start, first.base_offset, first.leader_epoch):
-        if isinstance(stretch, BadStretch):
-            return False
-        end = stretch.header.next_offset
-    return end == following
-
-
-def _indexes_are_right(segment: Segment) -> bool:
-    """Whether the stored entries rise and the last ones lead to the batches they name."""
-    offsets = list(segment.offset_index.stored())
-    times = list(segment.time_index.stored())
-    if any(a[0] >= b[0] or a[1] >= b[1] for a, b in pairwise(offsets)):
-        return False
-    if any(a[0] >= b[0] or a[1] > b[1] for a, b in pairwise(times)):
-        return False
-    return _last_entries_are_right(segment)
-
-
-def _last_entries_are_right(segment: Segment) -> bool:
-    """Whether the last entry of each index leads to the batch that it names. False also if there is none."""
-    try:
-        last = segment.offset_index.last()
-        if last is None:
-            return False
-        relative_offset, position = last
-        header = _header_at(segment, position)
-        if header is None or header.last_offset - segment.base_offset != relative_offset:
-            return False
-        return _last_time_is_right(segment)
-    except DiskFault:
-        return False
-
-
-def _last_time_is_right(segment: Segment) -> bool:
-    """By the time index a segment's age is told: one that is wrong must not make it go."""
-    last = segment.time_index.last()
-    if last is None:
-        first = _header_at(segment, 0)
-        return first is not None and first.max_timestamp < 0
-    timestamp, relative_offset = last
-    offset = segment.base_offset + relative_offset
-    entry = segment.offset_index.last_at_most(relative_offset)
-    for header in _walked(segment, entry[1] if entry else 0):
-        if header.last_offset >= offset:
-            return header.last_offset == offset and header.max_timestamp == timestamp
-    return False
-
-
-def _proven_offset(segment: Segment) -> Offset:
-    last = segment.offset_index.last()
-    return segment.base_offset + last[0] + 1 if last else 0
-
-
-def _walked_end(segment: Segment) -> Offset:
-    """Where the offsets end of the batches that can be walked to."""
-    end = segment.base_offset
-    try:
-        for header in _walked(segment, segment.indexed_bytes):
-            end = header.next_offset
-    except DiskFault:
-        pass  # said again where it is checked
-    return end
-
-
-def _walked(segment: Segment, position: int) -> Iterator[BatchHeader]:
-    """From header to header as far as that goes; nothing is looked into."""
-    window, window_start, offset = b"", position, segment.base_offset
-    while position + HEADER_BYTES <= segment.size:
-        at = position - window_start
-        if not 0 <= at <= len(window) - HEADER_BYTES:
-            window = segment.file.read(position, max(WALK_BYTES, HEADER_BYTES))
-            window_start, at = position, 0
-        header = _parsed(window, at)
-        if header is None or header.magic != MAGIC or not offset <= header.base_offset <= header.last_offset:
-            return
-        if header.length > segment.size - position:
-            return
-        yield header
-        position, offset = position + header.length, header.next_offset
-
-
-def _is_copy(segment: Segment, other: Segment) -> bool:
-    """Whether the first batch of a segment is in the other one too, to the byte."""
-    position = 0
-    for header in _walked(other, 0):
-        if header.base_offset >= segment.base_offset:
-            first = segment.file.read(0, header.length)
-            return bool(first) and first == other.file.read(position, header.length)
-        position += header.length
-    return False
-
-
-def _header_at(segment: Segment, position: int) -> BatchHeader | None:
-    return _parsed(segment.file.read(position, HEADER_BYTES), 0) if segment.size else None
-
-
-def _parsed(data: bytes, at: int) -> BatchHeader | None:
-    try:
-        return parse_header(data, at)
-    except CorruptData:
-        return None

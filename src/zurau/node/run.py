@@ -24,7 +24,7 @@ from zurau.broker.upkeep import Upkeep
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId
 from zurau.memory import keep_freed_memory
-from zurau.node.clock import SystemClock, SystemRandomness
+from zurau.node.clock import SystemClock, SystemRandomness, read_boot_id
 from zurau.node.connection import Connection
 from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener, bind
@@ -69,7 +69,7 @@ class Node:
         self._workers = Threads(loop, WORKER_THREADS, "worker")
         self._flusher = FlushThread(loop)
         disk = RealDisk(settings.node.dir)
-        world = World(disk, SystemClock(loop), self._workers, self._flusher, SystemRandomness())
+        world = World(disk, SystemClock(loop), self._workers, self._flusher, SystemRandomness(), read_boot_id())
         try:
             identity = load_identity(disk, world.randomness, BrokerId(settings.node.node_id))
             self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)

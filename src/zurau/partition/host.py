@@ -7,6 +7,7 @@ so nobody is told of something that could still be lost.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,8 @@ from zurau.records.batch import BatchHeader, check_crc, iter_batches
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import iter_records
 from zurau.settings import MIB
+
+log = logging.getLogger("zurau.host")
 
 Command = TypeVar("Command")
 
@@ -40,20 +43,23 @@ class MachineHost(Generic[Command]):
         self._waiting: dict[Ticket, Pending[Any]] = {}
         self._last_ticket = 0
         self._applied: Offset = partition.log.start_offset
+        #: Stretches of offsets that the log does not hold (any more): the first one, and the one after the last.
+        self.gaps: list[tuple[Offset, Offset]] = [(0, self._applied)] if self._applied else []
         self._timer: Timer | None = None
         self._timer_at_ms: int | None = None
 
     def load(self) -> None:
         """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
-        log = self.partition.log
-        while self._applied < log.end_offset:
+        stored = self.partition.log
+        while self._applied < stored.end_offset:
             try:
-                chunk = log.read(self._applied, READ_BYTES, log.end_offset, may_block=True)
+                chunk = stored.read(self._applied, READ_BYTES, stored.end_offset, may_block=True)
             except CorruptData as damage:
                 raise self._damaged(self._applied, damage) from damage
-            if not chunk:
-                break  # nothing is left behind the last batch
-            self._applied = self._apply_batches(memoryview(chunk))
+            if not chunk:  # nothing is left behind the last batch
+                self.gaps.append((self._applied, stored.end_offset))
+                self._applied = stored.end_offset
+            self._apply_batches(memoryview(chunk))
         self.machine.loaded(self._now_ms())
         self._watch_deadline()
 
@@ -104,27 +110,36 @@ class MachineHost(Generic[Command]):
 
         self.partition.wait_high_watermark(self._applied).then(release)
 
-    def _apply_batches(self, chunk: memoryview) -> Offset:
-        next_offset = self._applied
+    def _apply_batches(self, chunk: memoryview) -> None:
         for header, batch in iter_batches(chunk):
+            if header.base_offset > self._applied:
+                self.gaps.append((self._applied, header.base_offset))
             self._apply_batch(batch, header)
-            next_offset = header.next_offset
-        return next_offset
+            self._applied = header.next_offset
 
     def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:
         try:
             if not check_crc(batch, header):
                 raise CorruptData("its checksum is wrong")
             for record in iter_records(batch):
-                self.machine.apply(StateRecord(record.key, record.value))
-        except (CorruptData, ProtocolViolation) as fault:
+                self._apply_stored(StateRecord(record.key, record.value), record.offset)
+        except (CorruptData, ProtocolViolation, LookupError) as fault:
             raise self._damaged(header.base_offset, fault) from fault
 
     def _damaged(self, offset: Offset, fault: Exception) -> CorruptData:
         return CorruptData(
-            f"{self.partition.name} is damaged at offset {offset} ({fault}); restore its directory from a copy, or "
-            "start with another --dir"
+            f"{self.partition.name} is damaged at offset {offset} ({fault}); look at it with `zurau log check`, and "
+            "restore its directory from a copy or give up what is damaged with `zurau log repair`"
         )
+
+    def _apply_stored(self, record: StateRecord, offset: Offset) -> None:
+        try:
+            self.machine.apply(record)
+        except LookupError:
+            if not self.gaps:
+                raise
+            # The log was repaired, and this builds on what was given up.
+            log.warning("%s: the record at offset %d means nothing without a lost one", self.partition.name, offset)
 
     def _watch_deadline(self) -> None:
         """Have a timer that fires no later than the machine's next deadline.

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import CorruptData
 from zurau.log.last_known import LastKnown
 from zurau.records.batch import stamp
 from zurau.records.builder import NewRecord, build_batch
@@ -183,11 +182,30 @@ def test_a_segment_that_was_merged_into_the_one_before_goes(bench, disk):
     assert (bench.read_all(), bench.names(".log")) == (b"".join(batches), [f"{0:020}.log", f"{20:020}.log"])
 
 
-def test_a_damaged_checkpoint_is_not_guessed_at(bench, disk):
-    bench.log.advance_start(0)
-    disk.replace_file(f"{DIRECTORY}/log-checkpoint", b"0\nstart-offset many\n")
-    with pytest.raises(CorruptData, match="log-checkpoint"):
-        bench.open()
+@pytest.mark.parametrize("damaged", [b"0\nstart-offset many\n", b"", b"1\nstart-offset 9\ncompacted-offset 0\n", None])
+def test_a_lost_checkpoint_is_replaced_by_what_the_epochs_say(bench, disk, caplog, damaged):
+    bench.fill(25)
+    bench.log.advance_start(13)
+    bench.log.close()
+    if damaged is None:
+        disk.remove(f"{DIRECTORY}/log-checkpoint")
+    else:
+        disk.replace_file(f"{DIRECTORY}/log-checkpoint", damaged)
+    assert bench.open().start_offset == 13
+    assert ("log-checkpoint" in caplog.text) is (damaged is not None)
+
+
+def test_every_bit_of_a_checkpoint_counts(bench, disk):
+    bench.fill(25)
+    bench.log.advance_start(13)
+    bench.log.close()
+    content = disk.read_file(f"{DIRECTORY}/log-checkpoint")
+    for bit in range(len(content) * 8):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        disk.replace_file(f"{DIRECTORY}/log-checkpoint", bytes(flipped))
+        assert (bench.open().start_offset, bench.log.end_offset) == (13, 25)
+        bench.log.close()
 
 
 def test_files_made_by_others_are_left_alone(bench, disk):

@@ -145,7 +145,7 @@ async def _wait_for_more(readings: list[_Reading], deadline_ms: float, call: Cal
         assert reading.partition is not None
         if reading.pieces and reading.next_offset < 0:
             reading.next_offset = _end_of(reading.pieces[-1])
-        if not reading.partition.is_broken:  # from a broken one nothing more will come
+        if reading.partition.fault is None:  # or else nothing more will come, at least for a while
             offset = reading.seen_upto + 1
             waits.append((reading, offset, reading.partition.wait_high_watermark(offset)))
     more = await within(deadline_ms - clock.monotonic_ms(), any_of(wait for _, _, wait in waits), clock)

@@ -66,7 +66,7 @@ def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
 async def _find(partition: Partition, timestamp: int, committed_only: bool, call: Call) -> tuple[Offset, int]:
     """The offset, and the timestamp of the record there where it was looked for by time."""
     log = partition.log
-    if timestamp == LATEST and not partition.is_broken:
+    if timestamp == LATEST and partition.fault is None:
         # So that a producer that was acknowledged without a flush (acks=1) finds its own records counted.
         await partition.wait_high_watermark(log.end_offset)
     upto = partition.readable_upto(committed_only=committed_only)
