@@ -21,7 +21,8 @@ FIXED = {
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
         api.kafka.list_offsets.EARLIEST_PENDING_UPLOAD
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
-        client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.SET client.admin.RESET
+        client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
+        client.admin.RESET
         client.cluster.GROUP_COORDINATOR client.connection.ASK_VERSIONS_IN client.courier.ACKS_ALL
         client.offsets.LATEST_TIMESTAMP client.offsets.EARLIEST_TIMESTAMP client.offsets.READ_UNCOMMITTED
         client.offsets.READ_COMMITTED partition.producers.REMEMBERED_BATCHES
@@ -40,7 +41,7 @@ FIXED = {
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
-        broker.placement.KEPT_CHARACTERS
+        broker.directories.KEPT_CHARACTERS
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """
@@ -52,7 +53,8 @@ FIXED = {
         client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
         client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
         client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
-    "how much is shown to a person": "cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES",
+    "how much is shown to a person": """
+        broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
     "a name for a verdict": """
         records.pure_walk.SOUND records.pure_walk.KEYLESS records.pure_walk.MISTIMED records.pure_walk.COUNT
         records.pure_walk.RECORD_LENGTH records.pure_walk.TIMESTAMP records.pure_walk.OFFSET records.pure_walk.KEY
