@@ -114,7 +114,7 @@ class Placement:
         stored_id = read_topic_id(disk, directory)
         last_known = self._journal.last_known(LogId(topic_id, name.partition))
         if stored_id not in (None, topic_id):
-            if stored_id is not None and _is_nearly(stored_id, topic_id):
+            if _is_nearly(stored_id, topic_id):
                 log.warning("the topic id in %s is damaged, and written again", directory)
             else:
                 self.directories.put_aside(directory, stored_id or NO_TOPIC_ID)

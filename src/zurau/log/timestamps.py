@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from zurau.errors import CorruptData
 from zurau.ids import Offset
 from zurau.log.batch_file import Place
 from zurau.log.segment import Segment
-from zurau.records.batch import BatchHeader
+from zurau.records.batch import BatchHeader, check_crc
 from zurau.records.record import Record, iter_records
 
 
@@ -55,7 +56,7 @@ def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple
     """The batch that the segment knows to be the latest, if it may be seen wholly; else all that may be seen."""
     latest = segment.max_timestamp_offset
     known = next(segment.headers(segment.find(latest)), None) if start <= latest < upto else None
-    if known is not None and known[1].base_offset >= start:
+    if known is not None and start <= known[1].base_offset <= latest:  # or else the latest is damaged
         yield known
         return
     for position, header in segment.headers(segment.find(start)):
@@ -65,5 +66,13 @@ def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple
 
 
 def _records(segment: Segment, position: int, header: BatchHeader, start: Offset, upto: Offset) -> Iterator[Record]:
-    place = Place(header.base_offset, header.last_offset, position, position + header.length)
-    return (record for record in iter_records(segment.batch(place)) if start <= record.offset < upto)
+    """The records of a batch that may be seen; none if it is damaged."""
+    batch = segment.batch(Place(header.base_offset, header.last_offset, position, position + header.length))
+    try:
+        for record in iter_records(batch):
+            if start <= record.offset < upto:
+                yield record
+    except CorruptData:
+        if check_crc(batch, header):
+            raise  # its producer packed it so
+        segment.find_damage()
