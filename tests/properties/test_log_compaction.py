@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from zurau.errors import DiskFault
 from zurau.log.compaction import CompactionJob
+from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.records.batch import check_crc, iter_batches, stamp
@@ -25,12 +28,16 @@ SETTINGS = LogSettings(
     min_cleanable_dirty_ratio=0.0,
     delete_retention_ms=500,
 )
+WINDOW_NAMES = ("zurau.log.scan.SCAN_BYTES", "zurau.log.batch_file.WALK_BYTES", "zurau.log.glance.WALK_BYTES")
 KEYS = st.sampled_from([b"a", b"b", b"c", b"a key that is longer than its digest", b"another key that is long"])
 
 
 class CompactionMachine(RuleBasedStateMachine):
-    @initialize(seed=st.integers(0, 2**16))
-    def begin(self, seed: int) -> None:
+    @initialize(seed=st.integers(0, 2**16), window=st.sampled_from([1, 61, 100, 150, 1 << 22]))
+    def begin(self, seed: int, window: int) -> None:
+        self.windows = [patch(name, window) for name in WINDOW_NAMES]
+        for one in self.windows:
+            one.start()
         self.disk = SimulatedDisk(seed)
         self.disk.make_directory("logs")
         #: Everything ever appended and not lost, by offset.
@@ -39,11 +46,16 @@ class CompactionMachine(RuleBasedStateMachine):
         self.now_ms = 1000
         self.flushed_offset = 0
         self.job: CompactionJob | None = None
-        self.open(clean=False)
+        self.open(clean=False, last_known=None)
 
-    def open(self, *, clean: bool) -> None:
+    def teardown(self) -> None:
+        for one in getattr(self, "windows", ()):
+            one.stop()
+
+    def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
         self.job = None
-        self.log = Log.open(self.disk, DIRECTORY, SETTINGS, now_ms=self.now_ms, clean=clean)
+        self.log = Log.open(self.disk, DIRECTORY, SETTINGS, now_ms=self.now_ms, clean=clean, last_known=last_known)
+        assert not self.log.damage, "the disk damages nothing here"
 
     @rule(
         pairs=st.lists(st.tuples(KEYS, st.none() | st.binary(max_size=60)), min_size=1, max_size=5),
@@ -110,17 +122,17 @@ class CompactionMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.log.close()
-        self.open(clean=True)
         self.flushed_offset = self.log.end_offset
+        self.open(clean=True, last_known=LastKnown(self.flushed_offset, closed_offset=self.flushed_offset))
 
     @rule()
     def kill_process(self) -> None:
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(self.flushed_offset, kept_unflushed=True))
 
     @rule()
     def lose_power(self) -> None:
         self.disk.crash()
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(self.flushed_offset))
         assert self.log.end_offset >= self.flushed_offset
         self.records = {offset: one for offset, one in self.records.items() if offset < self.log.end_offset}
         self.sequences = {}  # those of lost batches are not wanted, and older ones not kept here

@@ -56,6 +56,14 @@ def rename_away(disk: Disk, stem: str) -> list[str]:
     return [path + DELETED_SUFFIX for path in paths]
 
 
+def empty_file(disk: Disk, path: str) -> None:
+    """If it is there."""
+    if disk.exists(path):
+        file = disk.open(path, create=False)
+        file.truncate(0)
+        file.close()
+
+
 def complete_swap(disk: Disk, stem: str) -> None:
     """Put the `.swap` files of a segment in the place of the old ones, the log last."""
     for suffix in reversed(SUFFIXES):

@@ -28,7 +28,7 @@ from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
-from zurau.log.files import ASIDE_SUFFIX, rename_away
+from zurau.log.files import ASIDE_SUFFIX, DELETED_SUFFIX, empty_file, rename_away
 from zurau.log.flushing import Flushing
 from zurau.log.known_damage import save_damage
 from zurau.log.last_known import LastKnown
@@ -58,8 +58,8 @@ class Log:
     """See the module. Make one with `Log.open`."""
 
     __slots__ = (
-        "_active", "_compaction", "_disk", "_flushing", "_horizon_ms", "_known_since_ms", "_removals", "_saved",
-        "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
+        "_active", "_compaction", "_disk", "_expired_mark", "_flushing", "_horizon_ms", "_known_since_ms", "_removals",
+        "_saved", "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
         "start_offset",
     )  # fmt: skip
 
@@ -91,6 +91,8 @@ class Log:
         self._saved = saved
         self._flushing = Flushing(disk, directory, self.epochs)
         self._removals = recovery.leftovers
+        #: A file that shows that old segments went rightly, until the checkpoint says so.
+        self._expired_mark: str | None = recovery.expired_mark
         self._compaction: CompactionJob | None = None
         #: When the next tombstones may go. Not known after a restart until something else is compacted.
         self._horizon_ms: int | None = None
@@ -114,10 +116,13 @@ class Log:
         if not names:
             disk.make_directory(directory)
         saved = _load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
-        start_offset = saved.start_offset if saved else None
-        recovery = Recovery(disk, directory, settings, start_offset, last_known, clean=clean or not names)
+        recovery = Recovery(disk, directory, settings, saved, last_known, clean=clean or not names)
         recovery.run(names)
-        return cls(disk, directory, settings, recovery, saved, now_ms)
+        opened = cls(disk, directory, settings, recovery, saved, now_ms)
+        if opened._expired_mark is not None:
+            with suppress(DiskFault):  # then the mark stays
+                opened._save()
+        return opened
 
     # What is known of it
 
@@ -343,6 +348,8 @@ class Log:
         self._segments = kept
         self._flushing.forget(removed)
         self._put_away(removed)
+        if self._saved is None or self._saved.start_offset < self.start_offset:
+            self._mark_expired(removed[-1].path + DELETED_SUFFIX)
         return count
 
     def _keep_start_safe(self, count: int) -> int:
@@ -363,6 +370,15 @@ class Log:
             self._disk.flush_directory(self.directory)
         return count
 
+    def _mark_expired(self, path: str | None) -> None:
+        """Keep one removed file, empty, until the checkpoint tells the new start: the others did not get lost.
+
+        The checkpoint is not written at once, because that blocks.
+        """
+        if self._expired_mark is not None:
+            self._removals.append(self._expired_mark)
+        self._expired_mark = path
+
     def _put_away(self, segments: list[Segment]) -> None:
         """Take the files of segments that are no longer in the log out of the way; a worker removes them."""
         for segment in segments:
@@ -375,10 +391,16 @@ class Log:
         paths, self._removals = self._removals, []
         if not paths:
             return None
+        mark = self._expired_mark
 
         def work() -> None:
+            if mark is not None:
+                self._disk.flush_directory(self.directory)  # it has its new name for good before it is emptied
             for path in paths:
-                self._disk.remove(path)
+                if path == mark:
+                    empty_file(self._disk, path)
+                else:
+                    self._disk.remove(path)
 
         return work
 
@@ -430,6 +452,9 @@ class Log:
                 segment.write_indexes()
             self._save_if_new()
             save_damage(self._disk, self.directory, self.damage)
+            with suppress(DiskFault):
+                for path in self._removals:
+                    self._disk.remove(path)
         for segment in self._segments:
             segment.close()
 
@@ -459,6 +484,7 @@ class Log:
         checkpoint = checkpoint or self._checkpoint
         self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
         self._saved = checkpoint
+        self._mark_expired(None)
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

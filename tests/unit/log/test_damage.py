@@ -145,13 +145,32 @@ def test_a_missing_first_segment_is_damage_after_a_clean_stop(bench, disk):
     assert (log.start_offset, ranges(log), readable(log)) == (0, [(0, 10)], list(range(10, 25)))
 
 
-def test_segments_that_expired_are_not_missed(make_bench):
+def test_a_missing_first_segment_is_damage_after_a_crash_if_it_is_known_where_the_log_starts(bench, disk):
+    bench.fill(25)
+    bench.log.close()
+    bench.open(last_known=closed(25))
+    bench.fill(2)
+    disk.remove(LOG_0)
+    log = bench.open(clean=False, last_known=flushed(27))
+    assert (log.start_offset, ranges(log), readable(log)) == (0, [(0, 10)], list(range(10, 27)))
+
+
+@pytest.mark.parametrize("end", ["closed", "killed", "killed twice", "killed before files went"])
+def test_segments_that_expired_are_not_missed(make_bench, end):
     bench = make_bench(retention_bytes=1000)
     bench.fill(25)
-    bench.log.expire(0, 25)
     bench.log.close()
-    log = bench.open(last_known=closed(25))
-    assert (ranges(log), log.start_offset) == ([], 10)
+    bench.open(last_known=closed(25))
+    bench.log.expire(0, 25)
+    if end == "closed":
+        bench.log.close()
+    elif end != "killed before files went":
+        bench.remove()
+    for _ in range(2 if end == "killed twice" else 1):
+        log = bench.open(clean=end == "closed", last_known=flushed(25))
+        bench.remove()
+        assert (ranges(log), log.start_offset) == ([], 10)
+    assert not bench.names(".deleted")
 
 
 def test_a_log_whose_files_are_all_gone_goes_on_where_it_ended(bench, disk):
