@@ -134,6 +134,23 @@ def test_groups_are_served_once_their_partition_could_be_opened(broker, client, 
     assert client.committed("t") == 0
 
 
+@pytest.mark.parametrize("retention", [{"retention.bytes": "2000"}, {"retention.ms": "1000"}])
+def test_retention_makes_room_on_a_disk_that_has_none(broker, client, disk, retention):
+    """Also while the partition itself cannot store the epoch of this start, which its first write needs."""
+    client.create_topic("old", {"segment.bytes": "1000", **retention})
+    for _ in range(20):
+        client.produce("old", client.batch(b"x" * 300))
+    broker.stop()
+    broker.start()
+    leave(disk, 370)  # for the next batch
+    assert client.produce("old", client.batch(b"x" * 300)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    leave(disk, 0)
+    broker.clock.advance(20 * MINUTE_MS)
+    assert broker.broker.partition("old", 0).log.start_offset > 10
+    assert client.produce("old", client.batch(b"y")).error_code == ErrorCode.NONE
+    assert client.produce("t", client.batch(b"y")).error_code == ErrorCode.NONE
+
+
 def test_deleting_records_without_room_changes_nothing(broker, client, disk):
     for value in (b"a", b"b"):
         client.produce("t", client.batch(value))

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
+from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
@@ -329,9 +329,7 @@ class Log:
             start_offset=self.start_offset,
             upto_offset=upto_offset,
         )
-        if count:
-            self._remove_oldest(count)
-        return count
+        return self._remove_oldest(count) if count else 0
 
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
@@ -339,20 +337,38 @@ class Log:
         if expires and is_older(active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms):
             self._roll(self.end_offset)
 
-    def _remove_oldest(self, count: int) -> None:
+    def _remove_oldest(self, count: int) -> int:
+        """Returns how many could be removed."""
+        if not self._flushing.names_are_safe or not self._active.size:
+            count = self._keep_start_safe(count)
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
+        self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self.epochs.cut_start(self.start_offset)
-        if not self._flushing.names_are_safe or not self._active.size:
-            # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
-            # directory, and the log would begin at offset 0 again.
-            self._save()
-            self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self._segments = kept
         self._flushing.forget(removed)
         self._put_away(removed)
         if self._saved is None or self._saved.start_offset < self.start_offset:
             self._mark_expired(removed[-1].path + DELETED_SUFFIX)
+        return count
+
+    def _keep_start_safe(self, count: int) -> int:
+        """What stays may not be on disk yet, and a crash could leave an empty directory, which would begin at 0 again.
+
+        So the start is written down. If there is no room even for that, the names of what stays tell it: then they
+        are made safe, and of segments that all may go one is kept.
+        """
+        start = max(self.start_offset, self._segments[count].base_offset)
+        try:
+            self._save(Checkpoint(start, self.compacted_offset))
+        except FlushFailed:
+            raise
+        except DiskFault:
+            count = count if self._active.size else count - 1
+            if not count:
+                raise
+            self._disk.flush_directory(self.directory)
+        return count
 
     def _mark_expired(self, path: str | None) -> None:
         """Keep one removed file, empty, until the checkpoint tells the new start: the others did not get lost.
