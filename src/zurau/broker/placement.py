@@ -15,7 +15,7 @@ from zurau.broker.directories import Directories
 from zurau.broker.identity import Identity
 from zurau.broker.outcomes import failure_of, report
 from zurau.errors import DiskFault, Refused
-from zurau.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
+from zurau.ids import Offset, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.log import Log
@@ -115,11 +115,11 @@ class Placement:
         directory = str(name)
         stored_id = read_topic_id(disk, directory)
         last_known = self._journal.last_known(LogId(topic_id, name.partition))
-        if stored_id not in (None, topic_id):
+        if stored_id is not None and stored_id != topic_id:
             if _is_nearly(stored_id, topic_id):
                 log.warning("the topic id in %s is damaged, and written again", directory)
             else:
-                self.directories.put_aside(directory, stored_id or NO_TOPIC_ID)
+                self.directories.put_aside(directory, stored_id)
             stored_id = None
         clean = self._clean or (last_known is not None and last_known.closed_offset is not None)
         now_ms = self._world.clock.now_ms()

@@ -43,6 +43,7 @@ DRAWN: dict[str, int] = {
     "partition.admission.QUICK_REPACKED_BYTES": 0,
     "partition.judging.FIRST_LANE_BYTES": 1,
     "partition.replay.READ_BYTES": 1,
+    "partition.opening.WALKED_BYTES": 0,
     "journal.journal.WRITE_AFTER_MS": 0,
     "journal.journal.RETRY_AFTER_MS": 1,
     "journal.journal.REWRITE_BYTES": 0,
