@@ -168,3 +168,9 @@ def test_a_reader_that_is_told_to_forget_holds_nothing():
     assert reader.held_bytes > 0
     reader.forget()
     assert reader.held_bytes == 0
+
+
+def test_a_large_request_without_records_is_refused_when_it_has_begun_to_arrive(scratch):
+    reader = FrameReader(scratch, max_frame_bytes=100 * MIB)
+    with pytest.raises(ProtocolViolation, match="one without records"):
+        feed(reader, struct.pack(">ih", 17 * MIB, 11) + bytes(20_000))

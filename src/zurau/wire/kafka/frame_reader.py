@@ -90,6 +90,7 @@ class FrameReader:
         if self._frame is None:
             return self._cut(self._scratch[: len(self._held) + count])
         self._arrived += count
+        self._check_kind(self._frame)
         if self._arrived == self._size:
             complete, self._frame = memoryview(self._frame), None
             return [complete]
@@ -124,8 +125,15 @@ class FrameReader:
             raise ProtocolViolation(f"a frame of {size} bytes; the largest allowed has {self._max_frame_bytes}")
         return size
 
+    def _check_kind(self, arrived: bytearray | memoryview) -> None:
+        if self._size > WITHOUT_RECORDS_BYTES_MAX and self._arrived >= len(PRODUCE) and bytes(arrived[:2]) != PRODUCE:
+            raise ProtocolViolation(
+                f"a request of {self._size} bytes; one without records has {WITHOUT_RECORDS_BYTES_MAX} at most"
+            )
+
     def _room_for(self, arrived: memoryview) -> bytearray:
         """Memory for the arriving frame, beginning with what is there of it."""
+        self._check_kind(arrived)
         frame = bytearray(min(self._size, max(FIRST_BYTES, GROWTH * self._arrived)))
         frame[: self._arrived] = arrived
         return frame
