@@ -61,6 +61,7 @@ FIXED = {
         records.pure_walk.VALUE records.pure_walk.HEADERS records.pure_walk.LEFT_OVER
         records.pure_walk.IMPOSSIBLE_TIME""",
     "a set of flags": """
+        partition.admission.RARE_BITS
         api.kafka.authorized_operations.ON_TOPIC api.kafka.authorized_operations.ON_CLUSTER
         api.kafka.describe_groups.ON_GROUP""",
 }
