@@ -45,6 +45,10 @@ class DiskFault(ZurauError):
     """The disk refused: full, failing or gone."""
 
 
+class FlushFailed(DiskFault):
+    """The disk could not keep what was written: it may be lost, and asking again would report success."""
+
+
 class CorruptData(DiskFault):
     """Bytes came back from disk that are not the ones that were written (a checksum says so)."""
 

@@ -48,6 +48,11 @@ class Pending(Generic[T]):
         else:
             self._callbacks.append(callback)
 
+    @property
+    def error(self) -> BaseException | None:
+        """With what it failed, or None if it did not, or not yet."""
+        return self._error
+
     def result(self) -> T:
         assert self.is_done, "the value has not arrived"
         if self._error is not None:

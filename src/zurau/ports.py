@@ -61,6 +61,8 @@ class Disk(Protocol):
 
     def exists(self, path: str) -> bool: ...
 
+    def is_directory(self, path: str) -> bool: ...
+
     def file_size(self, path: str) -> int: ...
 
     def list_directory(self, path: str) -> list[str]:
@@ -150,5 +152,8 @@ class World:
     workers: Workers
     flusher: Flusher
     randomness: Randomness
+    #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the
+    #: system does not tell.
+    boot_id: str
     turns: Turns = field(default_factory=EndlessTurn)
     counters: Counters = field(default_factory=Counters)

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from drawn import drawn_constants
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from zurau.records.builder import NewRecord, build_batch
 from zurau.settings import HOUR_MS
 from zurau.simulation.broker import CALLER, SimulatedBroker
 from zurau.simulation.client import SimulatedClient
+from zurau.simulation.constants import constants
 from zurau.simulation.world import BEGINNING_MS
 from zurau.wire.kafka.apis import APIS, Api
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -31,6 +33,7 @@ from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
 from zurau.wire.kafka.messages.produce import ProduceRequest
 
 HELLO = ApiVersionsRequest(client_software_name="fuzz", client_software_version="1")
+ROOMS = ("records", "wire", "log", "partition", "machines", "api", "broker")
 BATCH = bytes(build_batch([NewRecord(b"key", b"value", timestamp=BEGINNING_MS)]))
 BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 
@@ -88,6 +91,15 @@ def mutated(frame: bytes, changes: list[tuple[int, int]]) -> bytes:
     return bytes(changed)
 
 
+@st.composite
+def frames(draw: Any, api: Api, number: int) -> bytes:
+    """A request of any version, some of its bytes changed."""
+    version = draw(st.sampled_from(api.versions))
+    request = draw(requests(api, version))
+    frame = b"".join(encode_request(RequestHeader(api.key, version, number, "fuzz"), request))[4:]
+    return mutated(frame, draw(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 255)), max_size=3)))
+
+
 def answers_or_refuses(client: SimulatedClient, frame: bytes) -> None:
     try:
         _, pending = answer(memoryview(bytearray(frame)), CALLER, client.broker.broker)
@@ -102,20 +114,17 @@ def answers_or_refuses(client: SimulatedClient, frame: bytes) -> None:
 @settings(max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_broker_survives_any_two_requests(api: Api, data: st.DataObject):
-    """Two, because what the first one leaves behind may frighten too."""
-    client = SimulatedClient(SimulatedBroker(1, LogSettings(), BrokerSettings(offsets_topic_num_partitions=1)))
-    client.create_topic("events")
-    topic_id = client.broker.broker.image.topics["events"].topic_id
-    changes = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 255)), max_size=3)
-    for number in range(2):
-        version = data.draw(st.sampled_from(api.versions))
-        request = data.draw(requests(api, version))
-        frame = b"".join(encode_request(RequestHeader(api.key, version, number, "fuzz"), request))[4:]
-        answers_or_refuses(client, mutated(frame.replace(EVENTS_ID, topic_id), data.draw(changes)))
+    """Two, because what the first one leaves behind may frighten too; and whatever the broker's constants are."""
+    with constants(data.draw(drawn_constants(*ROOMS))):
+        client = SimulatedClient(SimulatedBroker(1, LogSettings(), BrokerSettings(offsets_topic_num_partitions=1)))
+        client.create_topic("events")
+        topic_id = client.broker.broker.image.topics["events"].topic_id
+        for number in range(2):
+            answers_or_refuses(client, data.draw(frames(api, number)).replace(EVENTS_ID, topic_id))
 
-    assert client.broker.tell(HELLO, 3).error_code == ErrorCode.NONE
-    client.create_topic("events")
-    assert client.fetch("events", -5).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert client.broker.tell(HELLO, 3).error_code == ErrorCode.NONE
+        client.create_topic("events")
+        assert client.fetch("events", -5).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 #: Whatever is special about a number, at the edge of some width, just beside it, or small enough to name a thing.

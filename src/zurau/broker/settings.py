@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zurau.settings import DAY_MS, INT32_MAX, INT64_MAX, MIB, MINUTE_MS, SECOND_MS, setting
+from zurau.settings import DAY_MS, GIB, INT32_MAX, INT64_MAX, MIB, MINUTE_MS, SECOND_MS, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,14 @@ class BrokerSettings:
         at_least=1,
         at_most=INT32_MAX,
         doc="How long the last sequence numbers of a silent idempotent producer are remembered.",
+    )
+
+    disk_low_bytes: int = setting(
+        GIB,
+        "zurau.disk.low.bytes",
+        at_least=0,
+        at_most=INT64_MAX,
+        doc="With less room than this left on its disk the broker's health has a problem (`zurau cluster health`).",
     )
 
     # Connections and requests

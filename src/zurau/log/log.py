@@ -14,18 +14,22 @@ next time. The log then refuses to be written to until it is opened anew; reads 
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
-from zurau.log.files import rename_away
+from zurau.log.damage import DamagedRange
+from zurau.log.files import ASIDE_SUFFIX, rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment, SegmentEnd
@@ -33,6 +37,8 @@ from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
 from zurau.records.batch import BatchHeader
+
+log = logging.getLogger("zurau.log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,13 @@ class Log:
     )  # fmt: skip
 
     def __init__(
-        self, disk: Disk, directory: str, settings: LogSettings, recovery: Recovery, saved: Checkpoint, now_ms: int
+        self,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        recovery: Recovery,
+        saved: Checkpoint | None,
+        now_ms: int,
     ) -> None:
         self._disk = disk
         self.directory = directory
@@ -65,10 +77,13 @@ class Log:
         self._segments = recovery.segments
         self._active = self._segments[-1]
         self._known_since_ms = now_ms
-        self.start_offset: Offset = max(saved.start_offset, self._segments[0].base_offset)
+        known = saved or Checkpoint()
+        self.start_offset: Offset = max(known.start_offset, self._segments[0].base_offset)
+        if saved is None:  # lost, or never written
+            self.start_offset = max(self.start_offset, recovery.epochs_start)
         self.end_offset: Offset = max(self._active.end.offset, self.start_offset)
         self.flushed_offset: Offset = self.end_offset
-        self.compacted_offset: Offset = max(saved.compacted_offset, self.start_offset)
+        self.compacted_offset: Offset = max(known.compacted_offset, self.start_offset)
         self.epochs = recovery.epochs
         self.epochs.cut_start(self.start_offset)
         self._saved = saved
@@ -79,16 +94,27 @@ class Log:
         self._horizon_ms: int | None = None
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
-        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        *,
+        now_ms: int,
+        clean: bool,
+        last_known: LastKnown | None = None,
+    ) -> Log:
+        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks.
+
+        `last_known`: what the broker's journal says of it; None if it says nothing.
+        """
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
-        saved = Checkpoint()
-        if checkpoint_file.FILE_NAME in names:
-            saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset)
-        recovery.run(names, clean=clean or not names)
+        saved = _load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
+        start_offset = saved.start_offset if saved else None
+        recovery = Recovery(disk, directory, settings, start_offset, last_known, clean=clean or not names)
+        recovery.run(names)
         return cls(disk, directory, settings, recovery, saved, now_ms)
 
     # What is known of it
@@ -96,6 +122,12 @@ class Log:
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def damage(self) -> list[DamagedRange]:
+        """What is known to be damaged, in order of offset. More may be found by whoever reads."""
+        ranges = (one for segment in self._segments for one in segment.damage)
+        return [one for one in ranges if one.next_offset > self.start_offset]
 
     @property
     def statistics(self) -> LogStatistics:
@@ -116,6 +148,10 @@ class Log:
         ):
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
+            if len(self._segments) == 1:
+                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+                self.start_offset = header.base_offset
+                self._save()
         if segment.end.position == 0:
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
@@ -166,11 +202,16 @@ class Log:
             offset = segments[number + 1].base_offset
 
     def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
-        """The header of every batch from the one that holds `from_offset` on. Blocks."""
+        """The header of every batch from the one that holds `from_offset` on, past what is damaged. Blocks."""
         for segment in self._segments:
             if segment.end.offset > from_offset:
-                for _, header in segment.headers(segment.find(from_offset)):
-                    yield header
+                try:
+                    for _, header in segment.headers(segment.find(from_offset)):
+                        yield header
+                except DiskFault as fault:
+                    if segment is self._active:
+                        raise
+                    log.error("%s cannot be read to its end: %s", segment.path, fault)  # noqa: TRY400 - says it all
 
     def find_by_timestamp(self, timestamp_ms: int, upto_offset: Offset) -> OffsetAndTimestamp | None:
         """The first record as late as `timestamp_ms` or later. Blocks."""
@@ -195,6 +236,11 @@ class Log:
         """The work of the oldest flush is done: what was appended before it began is safe."""
         if self._flushing.is_under_way:  # or else the log was closed meanwhile, and made safe there and then
             self.flushed_offset = max(self.flushed_offset, self._flushing.done(self._active))
+
+    def flush_failed(self) -> None:
+        """The work of the oldest flush failed, but not with `FlushFailed`: it is left to the next one."""
+        if self._flushing.is_under_way:
+            self._flushing.failed(self._active)
 
     def _flush_now(self) -> None:
         """Everything, here and now. Blocks."""
@@ -237,8 +283,8 @@ class Log:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
+        self._save(Checkpoint(offset, offset))
         self.start_offset = self.compacted_offset = offset
-        self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
@@ -261,9 +307,9 @@ class Log:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
         assert offset <= self.end_offset
         if offset > self.start_offset:
+            self._save(Checkpoint(offset, self.compacted_offset))
             self.start_offset = offset
             self.epochs.cut_start(offset)
-            self._save()
 
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
         """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
@@ -364,8 +410,7 @@ class Log:
             for segment in self._segments:
                 segment.index_time()
                 segment.write_indexes()
-            if Checkpoint(self.start_offset, self.compacted_offset) != self._saved:
-                self._save()
+            self._save_if_new()
         for segment in self._segments:
             segment.close()
 
@@ -379,9 +424,22 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
-    def _save(self) -> None:
-        self._saved = Checkpoint(self.start_offset, self.compacted_offset)
-        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), self._saved.content())
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.start_offset, self.compacted_offset)
+
+    def _save_if_new(self) -> None:
+        if self._saved is not None or self._checkpoint != Checkpoint():
+            if self._checkpoint != self._saved:
+                self._save()
+            return
+        with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+            self._save()
+
+    def _save(self, checkpoint: Checkpoint | None = None) -> None:
+        checkpoint = checkpoint or self._checkpoint
+        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
+        self._saved = checkpoint
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"
@@ -389,3 +447,17 @@ class Log:
 
 def _base_offset(segment: Segment) -> Offset:
     return segment.base_offset
+
+
+def _load_checkpoint(disk: Disk, directory: str) -> Checkpoint | None:
+    path = f"{directory}/{checkpoint_file.FILE_NAME}"
+    try:
+        return parse_checkpoint(disk.read_file(path) or b"")
+    except CorruptData as damage:
+        disk.rename(path, path + ASIDE_SUFFIX)
+        log.error(  # noqa: TRY400 - the message says it all
+            "%s: %s: the log starts where its oldest segment or epoch does, so records that were deleted from the "
+            "front may show again; the file is kept as %s%s",
+            directory, damage, checkpoint_file.FILE_NAME, ASIDE_SUFFIX,
+        )  # fmt: skip
+        return None

@@ -6,29 +6,39 @@ header. Where a read ended is remembered, because the next one mostly goes on th
 One thread (the loop) appends; others may read meanwhile. They take `end` once and look no further, so they never see
 half of an append. When a segment is replaced or removed it is *retired* before its files change: a reader that finds
 its segment retired afterwards throws away what it read and asks again.
+
+Whoever goes from header to header and meets something that cannot be one has the whole file looked through, once
+(see scan). What is damaged is known from then on: walks pass over it, and reads of its offsets are refused. If nothing
+is, it was an index that led astray, and it is not followed any more.
 """
 
 from __future__ import annotations
 
+import logging
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
+from zurau.log.damage import ADVICE, DamagedRange
 from zurau.log.files import SUFFIXES, segment_stem
 from zurau.log.index import OffsetIndex, TimeIndex
-from zurau.ports import Buffer, Disk, File
-from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, BatchHeader, parse_header
+from zurau.log.scan import BadStretch, Scan
+from zurau.ports import Buffer, Disk, File, WouldBlock
+from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, check_crc, parse_header
 from zurau.settings import INT32_MAX, KIB
 
+log = logging.getLogger("zurau.log")
+
 NO_TIMESTAMP = -1
-#: Read at once when going from header to header: a few small batches, or one header and the start of its batch.
+#: Read at once when going from header to header: a few small batches, or one header and the start of its batch. Any
+#: value is right.
 WALK_BYTES = 8 * KIB
 _REMEMBERED_READS = 32
-#: base offset, length, (epoch, magic, crc, attributes), last offset delta
-_PLACE = struct.Struct(">qi11xi")
+#: base offset, length, (epoch), magic, (crc, attributes), last offset delta
+_PLACE = struct.Struct(">qi4xb6xi")
 
 
 class SegmentEnd(NamedTuple):
@@ -51,8 +61,9 @@ class Segment:
     """The batches from `base_offset` up to the next segment's."""
 
     __slots__ = (
-        "_disk", "_file", "_reads_ended", "_unindexed_bytes", "base_offset", "end", "first_timestamp", "is_retired",
-        "max_timestamp", "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
+        "_disk", "_file", "_reads_ended", "_scanned_bytes", "_unindexed_bytes", "base_offset", "damage", "directory",
+        "end", "first_timestamp", "index_is_wrong", "is_retired", "max_timestamp", "max_timestamp_offset",
+        "offset_index", "paths", "stem", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +78,7 @@ class Segment:
         name_suffix: str = "",
     ) -> None:
         self._disk = disk
+        self.directory = directory
         self.base_offset = base_offset
         self.stem = segment_stem(directory, base_offset)
         #: Of the log, the offset index and the time index.
@@ -77,6 +89,12 @@ class Segment:
         #: the next segment's first.
         self.end = end
         self.is_retired = False
+        #: What is known to be damaged, in order. Replaced as a whole.
+        self.damage: tuple[DamagedRange, ...] = ()
+        #: Its offset index led to a place where no batch begins, or another one than it says.
+        self.index_is_wrong = False
+        #: Up to where the file was looked through for damage.
+        self._scanned_bytes = 0
         #: Of the first batch, or None while there is none or nobody looked.
         self.first_timestamp: int | None = None
         self.max_timestamp = NO_TIMESTAMP
@@ -161,13 +179,39 @@ class Segment:
         if first is None:
             if not self.end.position:
                 return 0
-            first = self.first_timestamp = parse_header(self.file.read(0, HEADER_BYTES)).max_timestamp
+            first = self.first_timestamp = self._read_first_timestamp()
         return timestamp - first if first > NO_TIMESTAMP < timestamp else 0
+
+    def _read_first_timestamp(self) -> int:
+        if self.damage and self.damage[0].position == 0:
+            return NO_TIMESTAMP
+        try:
+            header = parse_header(self.file.read(0, HEADER_BYTES))
+        except CorruptData:
+            return NO_TIMESTAMP
+        return header.max_timestamp if header.magic == MAGIC else NO_TIMESTAMP
 
     # Reading
 
     def read(self, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool) -> bytes:
-        """Whole batches from the one that holds `offset`, or the first after it; at least one if there is any."""
+        """Whole batches from the one that holds `offset`, or the first after it; at least one if there is any.
+
+        Ends before damage; raises `CorruptData` if there is nothing good before it.
+        """
+        while True:
+            damage = self.damage
+            ahead = next((one for one in damage if one.next_offset > offset), None) if damage else None
+            if ahead is None or ahead.first_offset >= upto:
+                data = self._read(offset, max_bytes, upto, may_block=may_block)
+            elif ahead.first_offset <= offset or not (
+                data := self._read(offset, max_bytes, ahead.first_offset, may_block=may_block)
+            ):
+                raise ahead.error()
+            if self.damage is damage:
+                return data
+            # Some was found on the way: what was read may lie behind it.
+
+    def _read(self, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool) -> bytes:
         end = self.end
         start = self.find(offset, may_block=may_block)
         if start >= end.position:
@@ -180,7 +224,8 @@ class Segment:
             return b""
         data = self.file.read(start, stop - start, may_block=may_block)
         if len(data) < stop - start and not self.is_retired:
-            raise CorruptData(f"{self.path} ends at {start + len(data)} instead of {stop}; restore it from a replica")
+            self._look_closer(start + len(data), may_block=may_block)
+            return b""
         self._remember(next_offset, stop)
         return data
 
@@ -191,54 +236,173 @@ class Segment:
             return remembered
         if offset <= self.base_offset:
             return 0
-        near = self.offset_index.position_before(offset - self.base_offset, may_block=may_block)
-        for place in self.places(near, may_block=may_block):
-            if place.last_offset >= offset:
-                return place.start
+        entry = None
+        if not self.index_is_wrong:
+            entry = self.offset_index.last_at_most(offset - self.base_offset, may_block=may_block)
+        try:
+            places = self._places_from_entry(entry, may_block=may_block)
+            before: Place | None = None
+            for place in places:
+                if place.last_offset >= offset:
+                    if place.base_offset > offset:
+                        self._check_gap(before, places, may_block=may_block)
+                    return place.start
+                before = place
+        except _IndexIsWrongError:
+            return self.find(offset, may_block=may_block)
         return self.end.position
 
     def _cut(self, start: int, max_bytes: int, upto: Offset, *, may_block: bool) -> tuple[int, Offset]:
         """Where a read from `start` has to stop, and which offset comes then."""
         limit = start + max_bytes
-        near = self.offset_index.position_at_most(limit, may_block=may_block)
-        if upto < self.end.offset:
-            near = min(near, self.offset_index.position_before(upto - self.base_offset, may_block=may_block))
-        stop, next_offset = max(start, near), upto
+        entry = self._entry_before(limit, upto, may_block=may_block)
+        is_ahead = entry is not None and entry[1] > start
+        stop, next_offset = entry[1] if entry is not None and is_ahead else start, upto
+        places = (
+            self._places_from_entry(entry, may_block=may_block) if is_ahead else self.places(start, may_block=may_block)
+        )
         try:
-            for place in self.places(stop, may_block=may_block):
+            for place in places:
                 if place.last_offset >= upto or (place.stop > limit and stop > start):
-                    return stop, place.base_offset
+                    return stop, place.base_offset if place.start == stop else next_offset
                 stop, next_offset = place.stop, place.last_offset + 1
+        except _IndexIsWrongError:
+            return self._cut(start, max_bytes, upto, may_block=may_block)
         except CorruptData:
             if stop == start:
                 raise
             # What is good is served first; whoever asks for what follows is told of the damage.
         return stop, next_offset
 
+    def _entry_before(self, limit: int, upto: Offset, *, may_block: bool) -> tuple[int, int] | None:
+        """The last index entry that is at most at position `limit` and offset `upto`."""
+        if self.index_is_wrong:
+            return None
+        entry = self.offset_index.last_at_most(limit, field=1, may_block=may_block)
+        if entry is not None and upto < self.end.offset:
+            other = self.offset_index.last_at_most(upto - self.base_offset, may_block=may_block)
+            entry = min(entry, other) if other is not None else None
+        return (entry[0], entry[1]) if entry is not None else None
+
+    def _places_from_entry(self, entry: Sequence[int] | None, *, may_block: bool) -> Iterator[Place]:
+        """From an index entry on, or the beginning. Raises if there is not what the entry says."""
+        places = self.places(entry[1] if entry is not None else 0, may_block=may_block)
+        if entry is not None:
+            try:
+                first = next(places, None)
+            except CorruptData:
+                first = None
+            # In a damaged place the first one lies behind it.
+            if first is None or (first.start == entry[1] and first.last_offset - self.base_offset != entry[0]):
+                self._distrust_index(may_block=may_block)
+                raise _IndexIsWrongError
+            yield first
+        yield from places
+
+    def _distrust_index(self, *, may_block: bool) -> None:
+        if self.is_retired:
+            raise CorruptData(f"{self.path} was replaced meanwhile")
+        if not may_block:
+            raise WouldBlock  # without the index it will take a while
+        if not self.index_is_wrong:
+            self.index_is_wrong = True
+            self._reads_ended = {}
+            log.warning(
+                "the index %s does not fit its log: it is not used, which makes reads slower, and made again at the "
+                "next start; nothing is lost",
+                self.paths[1],
+            )
+
     def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:
         """From header to header, beginning at `position`, which must be the start of a batch."""
-        for start, window, at in self._headers(position, self.end.position, may_block=may_block):
-            base_offset, length, delta = _PLACE.unpack_from(window, at)
-            yield Place(base_offset, base_offset + delta, start, start + LENGTH_PREFIX_BYTES + length)
+        for place, _, _ in self._walk(position, self.end, may_block=may_block):
+            yield place
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """As `places`, with all that a header says. Blocks."""
-        for start, window, at in self._headers(position, self.end.position, may_block=True):
-            yield start, parse_header(window, at)
+        for place, window, at in self._walk(position, self.end, may_block=True):
+            yield place.start, parse_header(window, at)
 
-    def _headers(self, position: int, size: int, *, may_block: bool) -> Iterator[tuple[int, bytes, int]]:
-        """Each header's position in the file, some bytes that hold it, and where in them."""
+    def _walk(self, position: int, end: SegmentEnd, *, may_block: bool) -> Iterator[tuple[Place, bytes, int]]:
+        """Each batch, some bytes that hold its header, and where in them. Passes over what is known to be damaged."""
         window, window_start = b"", position
-        while position < size:
+        offset = self.base_offset
+        while position < end.position:
+            if self.damage and (behind := self._behind_damage(position)) != position:
+                position = behind
+                continue
             at = position - window_start
-            if at + HEADER_BYTES > len(window):
-                window = self.file.read(position, min(WALK_BYTES, size - position), may_block=may_block)
+            if not 0 <= at <= len(window) - HEADER_BYTES:
+                wanted = max(WALK_BYTES, HEADER_BYTES)
+                window = self.file.read(position, min(wanted, end.position - position), may_block=may_block)
                 window_start, at = position, 0
-            length = LENGTH_PREFIX_BYTES + int.from_bytes(window[at + 8 : at + 12], signed=True)
-            if at + HEADER_BYTES > len(window) or not HEADER_BYTES <= length <= size - position:
-                raise CorruptData(f"{self.path} has no batch at {position}; restore it from a replica")
-            yield position, window, at
-            position += length
+            place = _place_in(window, at, position)
+            if (
+                place is None
+                or place.stop > end.position
+                or not offset <= place.base_offset <= place.last_offset < end.offset
+            ):
+                self._look_closer(position, may_block=may_block)
+                continue
+            yield place, window, at
+            position, offset = place.stop, place.last_offset + 1
+
+    # Damage
+
+    def _behind_damage(self, position: int) -> int:
+        for one in self.damage:
+            if one.position <= position < one.end_position:
+                return one.end_position
+        return position
+
+    def _check_gap(self, before: Place | None, behind: Iterator[Place], *, may_block: bool) -> None:
+        """Offsets are missing between two batches: compaction made a gap, or damage made one of them lie."""
+        next(behind, None)  # an offset that leaps ahead shows in the batch behind it
+        if before is not None:
+            batch = self.file.read(before.start, before.stop - before.start, may_block=may_block)
+            if not check_crc(batch, parse_header(batch)):
+                self._look_closer(before.start, may_block=may_block)
+
+    def _look_closer(self, position: int, *, may_block: bool) -> None:
+        """There is no batch at `position`. Raises `CorruptData` unless that is known, afterwards, to be damaged."""
+        if not may_block:
+            raise WouldBlock
+        if not self.is_retired and position >= self._scanned_bytes:
+            self.find_damage()
+        if self._behind_damage(position) == position:
+            raise CorruptData(f"{self.path} has no batch at {position}; run `zurau log check`")
+
+    def find_damage(self) -> None:
+        """Look at every byte of the file, and remember and tell what is damaged. Blocks."""
+        end, known = self.end, self.damage
+        if end.position <= self._scanned_bytes:
+            return
+        found = [
+            self.damaged_range(stretch, end.offset)
+            for stretch in Scan(self.file, end.position, end.offset).stretches(0, self.base_offset)
+            if isinstance(stretch, BadStretch)
+        ]
+        if self.is_retired:
+            return
+        fresh = [one for one in found if one[:-1] not in {other[:-1] for other in known}]
+        self._scanned_bytes = end.position
+        if fresh:
+            self.damage = tuple(sorted({*(one for one in known if not one.size_bytes), *found}))
+            self._reads_ended = {}
+        for one in fresh:
+            log.error("%s; %s", one, ADVICE)
+
+    def damaged_range(self, stretch: BadStretch, end_offset: Offset) -> DamagedRange:
+        """A bad stretch of this segment's file; `end_offset`: where it ends if nothing good follows."""
+        return DamagedRange(
+            self.directory,
+            stretch.first_offset,
+            end_offset if stretch.next_offset is None else stretch.next_offset,
+            self.path,
+            stretch.position,
+            stretch.end_position,
+            stretch.reason,
+        )
 
     def batch(self, place: Place) -> bytes:
         """The bytes of one batch. Blocks."""
@@ -325,3 +489,17 @@ class Segment:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+
+class _IndexIsWrongError(Exception):
+    """An index entry does not lead to the batch that it names."""
+
+
+def _place_in(window: bytes, at: int, position: int) -> Place | None:
+    """The batch whose header is in `window`, or None if it cannot be one."""
+    if at + HEADER_BYTES > len(window):
+        return None
+    base_offset, length, magic, delta = _PLACE.unpack_from(window, at)
+    if magic != MAGIC or length < HEADER_BYTES - LENGTH_PREFIX_BYTES:
+        return None
+    return Place(base_offset, base_offset + delta, position, position + LENGTH_PREFIX_BYTES + length)

@@ -7,9 +7,12 @@ import os
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from zurau.node.turns import LoopTurns
 from zurau.ports import Timer
+
+BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
 class SystemClock:
@@ -45,3 +48,11 @@ class SystemRandomness:
 
     def below(self, bound: int) -> int:
         return self._random.randrange(bound)
+
+
+def read_boot_id() -> str:
+    """Which start of the machine this is, by Linux's name for it; empty where there is none."""
+    try:
+        return BOOT_ID_FILE.read_text().strip()
+    except OSError:
+        return ""

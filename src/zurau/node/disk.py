@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zurau.errors import DiskFault
+from zurau.errors import DiskFault, FlushFailed
 from zurau.node import descriptors
 from zurau.ports import Buffer, WouldBlock
 from zurau.settings import MIB
@@ -67,6 +67,9 @@ class RealDisk:
     def exists(self, path: str) -> bool:
         return os.path.exists(self._prefix + path)  # noqa: PTH110
 
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(self._prefix + path)  # noqa: PTH112
+
     def file_size(self, path: str) -> int:
         with _faults("stat", path):
             return os.stat(self._prefix + path).st_size  # noqa: PTH116
@@ -103,20 +106,26 @@ class RealDisk:
 
     def replace_file(self, path: str, content: bytes) -> None:
         temporary = f"{path}.{next(self._temporary_numbers)}.tmp"
-        with _faults("write", temporary), Path(self._prefix + temporary).open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        self.rename(temporary, path)
+        try:
+            with _faults("write", temporary), Path(self._prefix + temporary).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            self.rename(temporary, path)
+        except DiskFault:
+            with suppress(OSError):  # it must not fill a full disk, try by try
+                os.unlink(self._prefix + temporary)  # noqa: PTH108
+            raise
         self.flush_directory(os.path.dirname(path))  # noqa: PTH120
 
     def flush_directory(self, path: str) -> None:
         with _faults("flush the directory", path or "."):
             descriptor = os.open(self._prefix + path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
+        try:
+            with _faults("flush the directory", path or ".", FlushFailed):
                 os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
     def free_bytes(self) -> int:
         with _faults("measure", "."):
@@ -242,7 +251,7 @@ class RealFile:
         # keeps an error for the next one who asks.
         descriptor = self._disk._borrow(self)
         try:
-            with _faults("flush", self.path):
+            with _faults("flush", self.path, FlushFailed):
                 _flush_data(descriptor)
         finally:
             self._disk._give_back(self)
@@ -287,14 +296,14 @@ def _read_waiting(descriptor: int, position: int, length: int) -> bytes:
 
 
 @contextmanager
-def _faults(action: str, path: str) -> Iterator[None]:
+def _faults(action: str, path: str, kind: type[DiskFault] = DiskFault) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _fault(action, path, error) from error
+        raise _fault(action, path, error, kind) from error
 
 
-def _fault(action: str, path: str, error: OSError) -> DiskFault:
+def _fault(action: str, path: str, error: OSError, kind: type[DiskFault] = DiskFault) -> DiskFault:
     """Say what the system refused, of which file, and what to do about it."""
     number = error.errno or 0
-    return DiskFault(f"cannot {action} {path}: {_ADVICE.get(number, os.strerror(number))}")
+    return kind(f"cannot {action} {path}: {_ADVICE.get(number, os.strerror(number))}")

@@ -26,7 +26,7 @@ from zurau.ids import BrokerId
 from zurau.memory import keep_freed_memory
 from zurau.node import descriptors
 from zurau.node.acceptor import bind
-from zurau.node.clock import SystemClock, SystemRandomness
+from zurau.node.clock import SystemClock, SystemRandomness, read_boot_id
 from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener
 from zurau.node.settings import Settings
@@ -75,7 +75,9 @@ class Node:
         self._flusher = FlushThread(loop, self._turns)
         disk = RealDisk(settings.node.dir)
         clock = SystemClock(loop, self._turns)
-        world = World(disk, clock, self._workers, self._flusher, SystemRandomness(), self._turns, counters)
+        world = World(
+            disk, clock, self._workers, self._flusher, SystemRandomness(), read_boot_id(), self._turns, counters
+        )
         try:
             identity = load_identity(disk, world.randomness, BrokerId(settings.node.node_id))
             self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)

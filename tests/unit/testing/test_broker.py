@@ -8,6 +8,8 @@ import socket
 import pytest
 
 from zurau.errors import SettingsError
+from zurau.journal.reading import read_journal
+from zurau.node.disk import RealDisk
 from zurau.testing import Broker
 
 
@@ -38,7 +40,7 @@ def test_it_works_in_async_code():
 def test_a_directory_of_the_callers_own_is_kept(tmp_path):
     with Broker(dir=str(tmp_path / "data")) as broker:
         assert broker.directory == tmp_path / "data"
-    assert (tmp_path / "data" / "clean-stop").exists()
+    assert read_journal(RealDisk(tmp_path / "data")).known.closed, "stopped in good order"
 
 
 def test_it_can_be_stopped_twice_and_started_again(tmp_path):

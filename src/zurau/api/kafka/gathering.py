@@ -250,7 +250,7 @@ class Gathering:
         async for reading in InTurns(readings, self._turns):
             partition = reading.partition
             assert partition is not None
-            if not reading.is_full and not partition.is_broken:  # from a broken one nothing more will come
+            if not reading.is_full and partition.fault is None:  # or else nothing more will come, at least for a while
                 reading.wait = partition.wait_high_watermark(reading.seen_upto + 1)
                 reading.wait.then(lambda _, reading=reading: self._woke(reading))  # type: ignore[misc]
         return wake_up

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch
-from zurau.errors import CorruptData, DiskFault, Refused
+from zurau.errors import DiskFault, Refused
 from zurau.ids import Epoch, Offset
 from zurau.partition.partition import Partition, refusal
-from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
@@ -67,7 +66,7 @@ def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
 async def _find(partition: Partition, timestamp: int, committed_only: bool, call: Call) -> tuple[Offset, int]:
     """The offset, and the timestamp of the record there where it was looked for by time."""
     log = partition.log
-    if timestamp == LATEST and not partition.is_broken:
+    if timestamp == LATEST and partition.fault is None:
         # So that a producer that was acknowledged without a flush (acks=1) finds its own records counted.
         await partition.wait_high_watermark(log.end_offset)
     upto = partition.readable_upto(committed_only=committed_only)
@@ -85,12 +84,9 @@ async def _find(partition: Partition, timestamp: int, committed_only: bool, call
 
 
 async def _look(search: Callable[[], tuple[Offset, int] | None], call: Call) -> tuple[Offset, int]:
-    """Search in a worker. This is where records are unpacked that a producer may have packed wrongly."""
+    """Search in a worker, one search at a time: what is unpacked for it may be large."""
     try:
-        found = await call.broker.workers.run(search)
-        offset, timestamp = found or NOT_FOUND
-        if not -1 <= timestamp <= INT64_MAX:
-            raise CorruptData(f"the record at {offset} has an impossible timestamp")
+        found = await call.broker.searches.run(search)
     except DiskFault as fault:
         raise refusal(fault) from fault
-    return offset, timestamp
+    return found or NOT_FOUND

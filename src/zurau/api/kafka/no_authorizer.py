@@ -5,4 +5,4 @@ from __future__ import annotations
 from zurau.wire.kafka.error_codes import ErrorCode
 
 CODE = ErrorCode.SECURITY_DISABLED
-MESSAGE = "there is no authorizer here: ACLs are neither kept nor looked at, and every client may do everything"
+MESSAGE = "there is no authorizer here: ACLs are not kept, and every client may do everything"

@@ -60,13 +60,15 @@ def fetch_of(topic: str, partitions: int = 1, **circumstances) -> FetchRequest:
 def ask_with(broker, share: ResponseShare | None, request: FetchRequest) -> Running:
     """The handler itself, as a connection would run it."""
     call = Call(broker.broker, 12, "a client", "127.0.0.1", Endpoint("127.0.0.1", 9092), share)
-    return start(fetch.handle(request, call))
+    running = start(fetch.handle(request, call))
+    broker.clock.advance(0)  # it takes its turns
+    return running
 
 
 def test_a_partition_that_is_named_often_is_waited_for_once(client, broker):
     wanted = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)] * 1000
     broker.ask(FetchRequest(max_wait_ms=LONG_MS, min_bytes=1, topics=[FetchTopic(topic="t", partitions=wanted)]), 12)
-    broker.clock.advance()
+    broker.clock.advance(0)
     assert len(broker.broker.partition("t", 0)._waiters) == 1
 
 
@@ -133,6 +135,7 @@ def test_when_memory_for_answers_is_short_they_are_smaller(client, broker):
     waiting = ask_with(broker, ResponseShare(memory), fetch_of("t"))
     assert not waiting.is_done
     memory.changed(-200_000)
+    broker.clock.advance(0)
     assert len(values(waiting.result())) == 4
 
 

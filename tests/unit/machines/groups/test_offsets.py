@@ -6,7 +6,7 @@ import pytest
 
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import CommittedOffset, FetchOffsets, NewOffset, OffsetsCommitted
-from zurau.settings import MIB
+from zurau.settings import INT64_MAX, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 ORDERS = TopicPartition("orders", 0)
@@ -23,6 +23,11 @@ def test_everything_that_was_committed_comes_back(stage):
     stage.commit("", 0, offsets=offsets)
     fetched = stage.outcome(stage.ask(FetchOffsets("readers", (ORDERS,))))
     assert fetched.offsets == {ORDERS: CommittedOffset(5, 3, "bis hierhin ✓", stage.now_ms)}
+
+
+def test_an_offset_may_be_kept_for_as_long_as_a_number_can_say(stage):
+    stage.commit("orders", 5, retention_ms=INT64_MAX)
+    assert stage.committed() == {"orders": 5}
 
 
 def test_a_partition_without_an_offset_has_none(stage):
