@@ -17,7 +17,7 @@ INTENDED = {
     "group_settings": [],
     "metrics_settings": [],
     "set_group": "INVALID_CONFIG",
-    "set_metrics": "INVALID_CONFIG",
+    "set_metrics": "INVALID_REQUEST",
     "set_quota": "INVALID_REQUEST",
     "set_password": "UNSUPPORTED_SASL_MECHANISM",
     "raise_feature": "INVALID_UPDATE_VERSION",

@@ -33,7 +33,7 @@ from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
 from zurau.wire.kafka.messages.produce import ProduceRequest
 
 HELLO = ApiVersionsRequest(client_software_name="fuzz", client_software_version="1")
-ROOMS = ("records", "wire", "log", "partition", "machines", "api", "broker")
+ROOMS = ("records", "wire", "log", "journal", "partition", "machines", "api", "broker")
 BATCH = bytes(build_batch([NewRecord(b"key", b"value", timestamp=BEGINNING_MS)]))
 BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 

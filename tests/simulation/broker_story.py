@@ -42,7 +42,7 @@ STEPS = 160
 KEYS = [b"a", b"b", b"c", b"a key that is longer than its digest"]
 MAX_TIMESTAMP = -3
 #: The node is another one here.
-ROOMS = ("records", "wire", "log", "partition", "machines", "api", "broker")
+ROOMS = ("records", "wire", "log", "journal", "partition", "machines", "api", "broker")
 LIMITS = [0, 1, 60, 61, 200, 5000, 1 << 20]
 
 

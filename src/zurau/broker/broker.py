@@ -90,9 +90,6 @@ class Broker:
         #: What was read once, at start, for whoever asks (DescribeConfigs).
         self.fixed_settings = (settings, group_settings, *node_settings)
         self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
-        #: New topics with partitions that are still being opened.
-        self._openings: dict[TopicId, Pending[None]] = {}
-        self._has_stopped = False
         #: Partitions of `__consumer_offsets` whose groups are not served, and why.
         self.groups_not_served: dict[TopicPartition, str] = {}
         self.troubles = Troubles(world.clock)
@@ -101,6 +98,9 @@ class Broker:
         self.placement = self._begin(world.disk)
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
+        #: New topics with partitions that are still being opened.
+        self._openings: dict[TopicId, Pending[None]] = {}
+        self._is_open = True
 
     # Who and what
 
@@ -174,7 +174,7 @@ class Broker:
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
-        self._has_stopped = True
+        self._is_open = False
         self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
@@ -341,7 +341,7 @@ class Broker:
             if self.world.turns.is_over():
                 await self.world.turns.next()
             present = self.image.topics_by_id.get(topic.topic_id)
-            if present is None or self._has_stopped:
+            if present is None or not self._is_open:
                 return  # it was deleted meanwhile, or the broker has stopped
             part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
             self.placement.open_topic(part, self._settings_of(present))

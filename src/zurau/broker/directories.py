@@ -91,11 +91,8 @@ class Directories:
 def partition_directories(disk: Disk, besides: Collection[str] = ()) -> Iterator[str]:
     """Directories that hold a partition's files, whatever they are called; one look into each that is asked for."""
     for name in disk.list_directory(""):
-        try:
-            if name not in besides and holds_partition(disk, name):
-                yield name
-        except DiskFault as fault:
-            log.info("%s is left alone: %s", name, fault)
+        if name not in besides and holds_partition(disk, name):
+            yield name
 
 
 def _renamed(directory: str, topic_id: TopicId, suffix: str) -> str:

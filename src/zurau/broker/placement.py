@@ -112,10 +112,14 @@ class Placement:
         disk = self._world.disk
         directory = str(name)
         stored_id = read_topic_id(disk, directory)
-        if stored_id not in (None, topic_id):
-            self.directories.put_aside(directory, stored_id or NO_TOPIC_ID)
-            stored_id = None
         last_known = self._journal.last_known(LogId(topic_id, name.partition))
+        if stored_id not in (None, topic_id):
+            if last_known is not None and last_known.flushed_offset > 0:
+                # A deleted topic's directory is renamed before another topic of its name has records.
+                log.warning("%s names another topic than the one that was flushed here: taken for damaged", directory)
+            else:
+                self.directories.put_aside(directory, stored_id or NO_TOPIC_ID)
+            stored_id = None
         clean = self._clean or (last_known is not None and last_known.closed_offset is not None)
         now_ms = self._world.clock.now_ms()
         opened = Log.open(disk, directory, settings, now_ms=now_ms, clean=clean, last_known=last_known)

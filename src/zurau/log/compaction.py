@@ -32,11 +32,12 @@ from typing import Self
 
 import msgspec
 
-from zurau.errors import CorruptData
+from zurau.errors import Abandoned, CorruptData
 from zurau.ids import Offset, ProducerId
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
 from zurau.log.recovery import open_segment
-from zurau.log.segment import NO_TIMESTAMP, Segment, SegmentEnd
+from zurau.log.segment import NO_TIMESTAMP, Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, HEADER_BYTES, BatchHeader, check_crc, parse_header
@@ -78,6 +79,7 @@ class CompactionJob:
         self.horizon_ms: int | None = None
         #: Which segments are replaced by which one. Filled by a run that went well.
         self.results: list[tuple[Sequence[Segment], Segment]] = []
+        self._is_abandoned = False
 
     def run(self) -> None:
         """The whole work. Blocks; reads only segments that no longer change. Raises `DiskFault` or `CorruptData`."""
@@ -87,11 +89,24 @@ class CompactionJob:
             self._commit(compacted)
         self.results = results
 
+    def abandon(self) -> None:
+        """End soon, with `Abandoned`: a broker that stops does not wait for the rest. Called by the loop."""
+        self._is_abandoned = True
+
     def left_behind(self) -> list[str]:
         """Files of a run that is not to be concluded. The logs come first: without them the rest means nothing."""
         stems = [segment.stem for segment in self.segments]
         states = (SWAP_SUFFIX, CLEANED_SUFFIX)
         return [stem + suffix + state for suffix in SUFFIXES for state in states for stem in stems]
+
+    def _read(self, segment: Segment, position: int, header: BatchHeader) -> bytes:
+        if self._is_abandoned:
+            raise Abandoned(f"the compaction of {self._directory} was abandoned")
+        batch = segment.file.read(position, header.length)
+        if not check_crc(batch, header):
+            segment.find_damage()  # the next compaction goes round it
+            raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
+        return batch
 
     # First pass: what is newest
 
@@ -104,7 +119,7 @@ class CompactionJob:
                     self._last_batches[header.producer_id] = header.base_offset
                 if header.base_offset < self.compacted_offset or is_full:
                     continue
-                content = _Content.read(header, _read(segment, position, header))
+                content = _Content.read(header, self._read(segment, position, header))
                 records = () if content is None else content.records
                 if self._last_offsets and len(self._last_offsets) + len(records) > KEYS_MAX:
                     is_full = True
@@ -151,7 +166,7 @@ class CompactionJob:
         for segment in group:
             for position, header in segment.headers():
                 is_last = segment is group[-1] and position + header.length == segment.size
-                batch = self._filter(_read(segment, position, header), header, is_last=is_last)
+                batch = self._filter(self._read(segment, position, header), header, is_last=is_last)
                 if batch is not None:
                     compacted.append(batch, parse_header(batch), self._settings.index_interval_bytes)
         compacted.index_time()
@@ -298,11 +313,3 @@ def _has_tombstone(records: Sequence[Packed]) -> bool:
 def _digest(key: bytes) -> bytes:
     """Short keys as they are, others by a digest; lengths tell them apart."""
     return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
-
-
-def _read(segment: Segment, position: int, header: BatchHeader) -> bytes:
-    batch = segment.file.read(position, header.length)
-    if not check_crc(batch, header):
-        segment.find_damage()  # the next compaction goes round it
-        raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
-    return batch

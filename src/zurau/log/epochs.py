@@ -58,13 +58,13 @@ class EpochCache:
 
     def end_offset_for(self, epoch: Epoch, log_end: Offset) -> tuple[Epoch, Offset]:
         """The largest known epoch up to `epoch` and the offset where it ends; (-1, -1) when that cannot be said."""
-        if epoch < 0 or epoch > self.last_epoch:
+        if epoch == NO_EPOCH or epoch > self.last_epoch:
             return NO_EPOCH, NO_OFFSET
         if epoch == self.last_epoch:
             return epoch, log_end
         following = bisect_right(self.entries, epoch, key=lambda entry: entry.epoch)
         known = self.entries[following - 1].epoch if following else epoch
-        return known, self.entries[following].start_offset
+        return known, self.entries[following].start_offset if following < len(self.entries) else log_end
 
     def cut_end(self, offset: Offset) -> None:
         """Forget reigns that begin behind `offset`; one that begins exactly there is still common ground."""

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
+from zurau.log.batch_file import WALK_BYTES
 from zurau.log.epochs import NO_EPOCH, EpochCache
 from zurau.log.scan import BadStretch, Scan, highest_offset
-from zurau.log.segment import WALK_BYTES, Segment
+from zurau.log.segment import Segment
 from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
 
 

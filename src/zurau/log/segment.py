@@ -7,63 +7,36 @@ One thread (the loop) appends; others may read meanwhile. They take `end` once a
 half of an append. When a segment is replaced or removed it is *retired* before its files change: a reader that finds
 its segment retired afterwards throws away what it read and asks again.
 
-Whoever goes from header to header and meets something that cannot be one has the whole file looked through, once
-(see scan). What is damaged is known from then on: walks pass over it, and reads of its offsets are refused. If nothing
-is, it was an index that led astray, and it is not followed any more.
+Reads end before damage, and reads of damaged offsets are refused. An index that leads astray is not followed any more.
 """
 
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
-from zurau.log.damage import ADVICE, DamagedRange
+from zurau.log.batch_file import BatchFile, Place, SegmentEnd
 from zurau.log.files import SUFFIXES, segment_stem
 from zurau.log.index import OffsetIndex, TimeIndex
-from zurau.log.scan import BadStretch, Scan
-from zurau.ports import Buffer, Disk, File, WouldBlock
-from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, check_crc, parse_header
-from zurau.settings import INT32_MAX, KIB
+from zurau.ports import Buffer, Disk, WouldBlock
+from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
+from zurau.settings import INT32_MAX
 
 log = logging.getLogger("zurau.log")
 
 NO_TIMESTAMP = -1
-#: Read at once when going from header to header: a few small batches, or one header and the start of its batch. Any
-#: value is right.
-WALK_BYTES = 8 * KIB
 _REMEMBERED_READS = 32
-#: base offset, length, (epoch), magic, (crc, attributes), last offset delta
-_PLACE = struct.Struct(">qi4xb6xi")
 
 
-class SegmentEnd(NamedTuple):
-    """Where the next batch goes."""
-
-    offset: Offset
-    position: int
-
-
-class Place(NamedTuple):
-    """A batch in a segment: its offsets, and where its bytes begin and end."""
-
-    base_offset: Offset
-    last_offset: Offset
-    start: int
-    stop: int
-
-
-class Segment:
+class Segment(BatchFile):
     """The batches from `base_offset` up to the next segment's."""
 
     __slots__ = (
-        "_disk", "_file", "_reads_ended", "_scanned_bytes", "_unindexed_bytes", "base_offset", "damage", "directory",
-        "end", "first_timestamp", "index_is_wrong", "is_retired", "max_timestamp", "max_timestamp_offset",
-        "offset_index", "paths", "stem", "time_index",
+        "_reads_ended", "_unindexed_bytes", "first_timestamp", "index_is_wrong", "max_timestamp",
+        "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -77,47 +50,20 @@ class Segment:
         time_index_bytes: int = 0,
         name_suffix: str = "",
     ) -> None:
-        self._disk = disk
-        self.directory = directory
-        self.base_offset = base_offset
         self.stem = segment_stem(directory, base_offset)
         #: Of the log, the offset index and the time index.
         self.paths = [self.stem + suffix + name_suffix for suffix in SUFFIXES]
+        super().__init__(disk, directory, self.paths[0], base_offset, end)
         self.offset_index = OffsetIndex(disk, self.paths[1], offset_index_bytes)
         self.time_index = TimeIndex(disk, self.paths[2], time_index_bytes)
-        #: Replaced as a whole, after the bytes are written. In a segment that is no longer written to, the offset is
-        #: the next segment's first.
-        self.end = end
-        self.is_retired = False
-        #: What is known to be damaged, in order. Replaced as a whole.
-        self.damage: tuple[DamagedRange, ...] = ()
         #: Its offset index led to a place where no batch begins, or another one than it says.
         self.index_is_wrong = False
-        #: Up to where the file was looked through for damage.
-        self._scanned_bytes = 0
         #: Of the first batch, or None while there is none or nobody looked.
         self.first_timestamp: int | None = None
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
-        self._file: File | None = None
         self._unindexed_bytes = 0
         self._reads_ended: dict[Offset, int] = {}
-
-    @property
-    def path(self) -> str:
-        return self.paths[0]
-
-    @property
-    def size(self) -> int:
-        return self.end.position
-
-    @property
-    def file(self) -> File:
-        """The log file; made when first written to."""
-        file = self._file
-        if file is None:
-            file = self._file = self._disk.open(self.path, create=self.size == 0)
-        return file
 
     # Writing
 
@@ -313,100 +259,8 @@ class Segment:
                 self.paths[1],
             )
 
-    def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:
-        """From header to header, beginning at `position`, which must be the start of a batch."""
-        for place, _, _ in self._walk(position, self.end, may_block=may_block):
-            yield place
-
-    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """As `places`, with all that a header says. Blocks."""
-        for place, window, at in self._walk(position, self.end, may_block=True):
-            yield place.start, parse_header(window, at)
-
-    def _walk(self, position: int, end: SegmentEnd, *, may_block: bool) -> Iterator[tuple[Place, bytes, int]]:
-        """Each batch, some bytes that hold its header, and where in them. Passes over what is known to be damaged."""
-        window, window_start = b"", position
-        offset = self.base_offset
-        while position < end.position:
-            if self.damage and (behind := self._behind_damage(position)) != position:
-                position = behind
-                continue
-            at = position - window_start
-            if not 0 <= at <= len(window) - HEADER_BYTES:
-                wanted = max(WALK_BYTES, HEADER_BYTES)
-                window = self.file.read(position, min(wanted, end.position - position), may_block=may_block)
-                window_start, at = position, 0
-            place = _place_in(window, at, position)
-            if (
-                place is None
-                or place.stop > end.position
-                or not offset <= place.base_offset <= place.last_offset < end.offset
-            ):
-                self._look_closer(position, may_block=may_block)
-                continue
-            yield place, window, at
-            position, offset = place.stop, place.last_offset + 1
-
-    # Damage
-
-    def _behind_damage(self, position: int) -> int:
-        for one in self.damage:
-            if one.position <= position < one.end_position:
-                return one.end_position
-        return position
-
-    def _check_gap(self, before: Place | None, behind: Iterator[Place], *, may_block: bool) -> None:
-        """Offsets are missing between two batches: compaction made a gap, or damage made one of them lie."""
-        next(behind, None)  # an offset that leaps ahead shows in the batch behind it
-        if before is not None:
-            batch = self.file.read(before.start, before.stop - before.start, may_block=may_block)
-            if not check_crc(batch, parse_header(batch)):
-                self._look_closer(before.start, may_block=may_block)
-
-    def _look_closer(self, position: int, *, may_block: bool) -> None:
-        """There is no batch at `position`. Raises `CorruptData` unless that is known, afterwards, to be damaged."""
-        if not may_block:
-            raise WouldBlock
-        if not self.is_retired and position >= self._scanned_bytes:
-            self.find_damage()
-        if self._behind_damage(position) == position:
-            raise CorruptData(f"{self.path} has no batch at {position}; run `zurau log check`")
-
-    def find_damage(self) -> None:
-        """Look at every byte of the file, and remember and tell what is damaged. Blocks."""
-        end, known = self.end, self.damage
-        if end.position <= self._scanned_bytes:
-            return
-        found = [
-            self.damaged_range(stretch, end.offset)
-            for stretch in Scan(self.file, end.position, end.offset).stretches(0, self.base_offset)
-            if isinstance(stretch, BadStretch)
-        ]
-        if self.is_retired:
-            return
-        fresh = [one for one in found if one[:-1] not in {other[:-1] for other in known}]
-        self._scanned_bytes = end.position
-        if fresh:
-            self.damage = tuple(sorted({*(one for one in known if not one.size_bytes), *found}))
-            self._reads_ended = {}
-        for one in fresh:
-            log.error("%s; %s", one, ADVICE)
-
-    def damaged_range(self, stretch: BadStretch, end_offset: Offset) -> DamagedRange:
-        """A bad stretch of this segment's file; `end_offset`: where it ends if nothing good follows."""
-        return DamagedRange(
-            self.directory,
-            stretch.first_offset,
-            end_offset if stretch.next_offset is None else stretch.next_offset,
-            self.path,
-            stretch.position,
-            stretch.end_position,
-            stretch.reason,
-        )
-
-    def batch(self, place: Place) -> bytes:
-        """The bytes of one batch. Blocks."""
-        return self.file.read(place.start, place.stop - place.start)
+    def _forget_places(self) -> None:
+        self._reads_ended = {}
 
     def _remember(self, offset: Offset, position: int) -> None:
         if len(self._reads_ended) >= _REMEMBERED_READS:
@@ -493,13 +347,3 @@ class Segment:
 
 class _IndexIsWrongError(Exception):
     """An index entry does not lead to the batch that it names."""
-
-
-def _place_in(window: bytes, at: int, position: int) -> Place | None:
-    """The batch whose header is in `window`, or None if it cannot be one."""
-    if at + HEADER_BYTES > len(window):
-        return None
-    base_offset, length, magic, delta = _PLACE.unpack_from(window, at)
-    if magic != MAGIC or length < HEADER_BYTES - LENGTH_PREFIX_BYTES:
-        return None
-    return Place(base_offset, base_offset + delta, position, position + LENGTH_PREFIX_BYTES + length)

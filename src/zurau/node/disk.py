@@ -100,7 +100,8 @@ class RealDisk:
     def read_file(self, path: str) -> bytes | None:
         with _faults("read", path):
             try:
-                return Path(self._prefix + path).read_bytes()
+                with open(self._prefix + path, "rb", buffering=0) as file:  # noqa: PTH123 - several at each open of a log
+                    return file.readall()
             except FileNotFoundError:
                 return None
 

@@ -55,7 +55,7 @@ class Node:
         """Open everything and listen; returns the address with its real port."""
         sockets = await bind(self._listening_at.host, self._listening_at.port, "--kafka")
         try:
-            self._lock = _lock_directory(Path(self._settings.node.dir))
+            self._lock = lock_directory(Path(self._settings.node.dir))
             await self._open_broker()
         except BaseException:
             for bound in sockets:
@@ -164,7 +164,7 @@ def as_future(pending: Pending[T]) -> asyncio.Future[T]:
     return future
 
 
-def _lock_directory(directory: Path) -> IO[bytes]:
+def lock_directory(directory: Path) -> IO[bytes]:
     """Two brokers on one directory would destroy it."""
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -41,9 +41,11 @@ KNOWN_CODECS = frozenset(map(int, Compression))
 CODECS = {"uncompressed": Compression.NONE} | {codec.name.lower(): codec for codec in Compression if codec}
 
 # Records of so many bytes take about a millisecond: as they are, to be unpacked, and to be packed anew.
-QUICK_BYTES = (2 * MIB if IS_COMPILED else 64 * KIB) + HEADER_BYTES
-QUICK_UNPACKED_BYTES = 256 * KIB if IS_COMPILED else 64 * KIB
+QUICK_BYTES = 2 * MIB
+QUICK_UNPACKED_BYTES = 256 * KIB
 QUICK_REPACKED_BYTES = 32 * KIB
+if not IS_COMPILED:
+    QUICK_BYTES = QUICK_UNPACKED_BYTES = 64 * KIB
 
 
 class InvalidRecords(Refused):
@@ -65,13 +67,20 @@ def read_header(batch: memoryview) -> BatchHeader:
 
 
 class Admission:
-    """The rules of one topic at one moment."""
+    """The rules of a topic with these settings, which are looked up once and not for every batch."""
 
-    __slots__ = ("_now_ms", "_settings")
+    __slots__ = ("_after_ms", "_before_ms", "_codec", "_gives_time", "_max_bytes", "_needs_keys", "settings")
 
-    def __init__(self, settings: LogSettings, now_ms: int) -> None:
-        self._settings = settings
-        self._now_ms = now_ms
+    def __init__(self, settings: LogSettings) -> None:
+        self.settings = settings
+        self._max_bytes = settings.max_message_bytes
+        self._needs_keys = "compact" in settings.cleanup_policy
+        #: The codec under which batches are stored, or None for the producer's.
+        self._codec = CODECS.get(settings.compression_type)
+        #: Whether the time of the append counts, and not what producers say.
+        self._gives_time = settings.message_timestamp_type == "LogAppendTime"
+        self._before_ms = settings.message_timestamp_before_max_ms
+        self._after_ms = settings.message_timestamp_after_max_ms
 
     def check(self, batch: memoryview, header: BatchHeader) -> None:
         """Raise `Refused` for a batch whose header alone says that it may not enter."""
@@ -100,15 +109,15 @@ class Admission:
     def is_quick(self, batch: memoryview, header: BatchHeader) -> bool:
         """Whether `examine` will probably be done within about a millisecond."""
         codec = header.compression
-        if codec == Compression.NONE and self._codec(header) == codec:
+        if codec == Compression.NONE and not self._codec:
             return header.length <= QUICK_BYTES
         return likely_bytes(batch[HEADER_BYTES:], codec) <= self.quick_limit(header)
 
     def quick_limit(self, header: BatchHeader) -> int:
         """How far a batch may unpack while others wait."""
-        return QUICK_UNPACKED_BYTES if self._codec(header) == header.compression else QUICK_REPACKED_BYTES
+        return QUICK_UNPACKED_BYTES if self._codec in (None, header.compression) else QUICK_REPACKED_BYTES
 
-    def examine(self, batch: memoryview, header: BatchHeader, limit_bytes: int) -> memoryview:
+    def examine(self, batch: memoryview, header: BatchHeader, now_ms: int, limit_bytes: int) -> memoryview:
         """The batch as this topic stores it: in place, unless it has to be packed with another codec.
 
         Raises `Refused` for one that may not enter, and `TooLarge` if it cannot be told because the records unpack to
@@ -118,59 +127,39 @@ class Admission:
             raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its checksum")
         payload = batch[HEADER_BYTES:]
         codec = header.compression
-        if codec == Compression.LZ4 and not is_lz4_for_java(payload):
-            raise Refused(ErrorCode.INVALID_RECORD, "lz4 has to be one frame of independent blocks, which all can read")
         if codec != Compression.NONE:
-            try:
-                payload = memoryview(decompress(payload, codec, min(limit_bytes, UNPACKED_BYTES_MAX)))
-            except TooLarge as fault:
-                if limit_bytes < UNPACKED_BYTES_MAX:
-                    raise
-                raise Refused(ErrorCode.INVALID_RECORD, str(fault)) from fault
-            except CorruptData as fault:
-                raise Refused(ErrorCode.INVALID_RECORD, str(fault)) from fault
-        max_timestamp = self._walk(payload, header)
-        if self._codec(header) != codec:
-            batch = self._pack(payload, header)
+            payload = _unpack(payload, codec, limit_bytes)
+        max_timestamp = self._walk(payload, header, now_ms)
+        if self._codec is not None and self._codec != codec:
+            batch = self._pack(payload, header, self._codec)
         if self._gives_time:
-            stamp_append_time(batch, self._now_ms)
+            stamp_append_time(batch, now_ms)
         elif max_timestamp != header.max_timestamp or header.uses_append_time:
             stamp_create_time(batch, max_timestamp)
         return batch
-
-    @property
-    def _gives_time(self) -> bool:
-        """Whether the time of the append counts, and not what producers say."""
-        return self._settings.message_timestamp_type == "LogAppendTime"
-
-    def _codec(self, header: BatchHeader) -> int:
-        """The codec under which this topic stores a batch."""
-        return CODECS.get(self._settings.compression_type, header.compression)
 
     def _check_size(self, batch: memoryview, header: BatchHeader) -> None:
         if header.length > len(batch):
             raise Refused(ErrorCode.INVALID_RECORD, "the batch is cut short")
         if header.length < len(batch):
             raise Refused(ErrorCode.INVALID_RECORD, "send one batch for each partition in a request")
-        if header.length > self._settings.max_message_bytes:
+        if header.length > self._max_bytes:
             raise self._too_large(header.length)
 
     def _too_large(self, length: int) -> Refused:
         return Refused(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"a batch of {length} bytes is over max.message.bytes={self._settings.max_message_bytes}",
+            f"a batch of {length} bytes is over max.message.bytes={self._max_bytes}",
         )
 
-    def _walk(self, payload: memoryview, header: BatchHeader) -> int:
+    def _walk(self, payload: memoryview, header: BatchHeader, now_ms: int) -> int:
         """Raise `Refused` unless all records may enter. Returns their largest timestamp."""
-        settings = self._settings
         earliest, latest = INT64_MIN, INT64_MAX
         if not self._gives_time:
-            earliest = max(INT64_MIN, self._now_ms - settings.message_timestamp_before_max_ms)
-            latest = min(INT64_MAX, self._now_ms + settings.message_timestamp_after_max_ms)
-        needs_keys = "compact" in settings.cleanup_policy
+            earliest = max(INT64_MIN, now_ms - self._before_ms)
+            latest = min(INT64_MAX, now_ms + self._after_ms)
         fault, places, max_timestamp = walk(
-            payload, header.record_count, header.base_timestamp, earliest, latest, needs_keys
+            payload, header.record_count, header.base_timestamp, earliest, latest, self._needs_keys
         )
         if not fault:
             return max_timestamp
@@ -180,12 +169,22 @@ class Admission:
         code = ErrorCode.INVALID_RECORD if fault == KEYLESS else ErrorCode.INVALID_TIMESTAMP
         raise InvalidRecords(code, places, FAULTS[fault])
 
-    def _pack(self, payload: memoryview, header: BatchHeader) -> memoryview:
+    def _pack(self, payload: memoryview, header: BatchHeader, codec: Compression) -> memoryview:
         """Under the topic's codec. What was small may become large: the limit is for what is stored."""
-        codec = Compression(self._codec(header))
-        if codec == Compression.NONE and HEADER_BYTES + len(payload) > self._settings.max_message_bytes:
+        if codec == Compression.NONE and HEADER_BYTES + len(payload) > self._max_bytes:
             raise self._too_large(HEADER_BYTES + len(payload))
         packed = repack(header, payload, codec)
-        if len(packed) > self._settings.max_message_bytes:
+        if len(packed) > self._max_bytes:
             raise self._too_large(len(packed))
         return memoryview(packed)
+
+
+def _unpack(payload: memoryview, codec: int, limit_bytes: int) -> memoryview:
+    if codec == Compression.LZ4 and not is_lz4_for_java(payload):
+        raise Refused(ErrorCode.INVALID_RECORD, "lz4 has to be one frame of independent blocks, which all can read")
+    try:
+        return memoryview(decompress(payload, codec, min(limit_bytes, UNPACKED_BYTES_MAX)))
+    except CorruptData as fault:
+        if isinstance(fault, TooLarge) and limit_bytes < UNPACKED_BYTES_MAX:
+            raise
+        raise Refused(ErrorCode.INVALID_RECORD, str(fault)) from fault

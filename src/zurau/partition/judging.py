@@ -99,19 +99,20 @@ class _Waiting(NamedTuple):
 class Line:
     """The batches of one partition that are not examined yet, in the order in which they came.
 
-    `admission` gives the rules of the moment; `write` takes a batch that has passed, and what it returns is the answer.
+    `rules` gives those of the moment, and the moment; `write` takes a batch that has passed, its header as it came and
+    the moment, and what it returns is the answer.
     """
 
-    __slots__ = ("_admission", "_is_under_way", "_judges", "_waiting", "_write")
+    __slots__ = ("_is_under_way", "_judges", "_rules", "_waiting", "_write")
 
     def __init__(
         self,
         judges: Judges,
-        admission: Callable[[], Admission],
-        write: Callable[[memoryview, BatchHeader], Any],
+        rules: Callable[[], tuple[Admission, int]],
+        write: Callable[[memoryview, BatchHeader, int], Any],
     ) -> None:
         self._judges = judges
-        self._admission = admission
+        self._rules = rules
         self._write = write
         self._waiting: deque[_Waiting] = deque()
         #: Somebody's turn has come: whoever joins now is seen to when that is over.
@@ -144,12 +145,12 @@ class Line:
         """Do what can be done at once, up to the first that needs a worker."""
         while self._waiting:
             waiting = self._waiting[0]
-            admission = self._admission()
+            admission, now_ms = self._rules()
             if not admission.is_quick(waiting.batch, waiting.header):
                 self._examine(waiting)
                 return
             try:
-                examined = admission.examine(*waiting[:2], admission.quick_limit(waiting.header))
+                examined = admission.examine(*waiting[:2], now_ms, admission.quick_limit(waiting.header))
             except TooLarge:
                 self._examine(waiting)
                 return
@@ -166,8 +167,8 @@ class Line:
             self._examine_in(self._judges.second, waiting, UNPACKED_BYTES_MAX)
 
     def _examine_in(self, lane: Lane, waiting: _Waiting, limit_bytes: int) -> None:
-        admission = self._admission()
-        work = partial(admission.examine, waiting.batch, waiting.header, limit_bytes)
+        admission, now_ms = self._rules()
+        work = partial(admission.examine, waiting.batch, waiting.header, now_ms, limit_bytes)
         lane.run(work).then(partial(self._examined, waiting))
 
     def _examined(self, waiting: _Waiting, outcome: Pending[memoryview]) -> None:
@@ -184,7 +185,7 @@ class Line:
 
     def _enter(self, waiting: _Waiting, examined: memoryview) -> None:
         try:
-            appended = self._write(examined, waiting.header)
+            appended = self._write(examined, waiting.header, self._rules()[1])
         except Refused as refused:
             self._leave(waiting).fail(refused)
         else:

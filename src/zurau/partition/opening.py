@@ -17,32 +17,34 @@ from zurau.log.files import LOG_SUFFIX, is_segment_file
 from zurau.log.log import Log
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
+from zurau.settings import KIB
 
 log = logging.getLogger("zurau.partition")
 
 TOPIC_ID_FILE = "partition.metadata"
 PRODUCERS_FILE = "producers.snapshot"
+#: A log this small is walked at the next start sooner than it is flushed with a snapshot of no producers.
+WALKED_BYTES = 64 * KIB
 
 _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
 
 def holds_partition(disk: Disk, directory: str) -> bool:
     """Whether this is a partition's directory, and not something else that lies there, or cannot be looked into."""
-    try:
-        names = disk.list_directory(directory)
-    except DiskFault as fault:
-        log.warning("%s is left alone: %s", directory, fault)
-        return False
-    return any(name == TOPIC_ID_FILE or _is_segment(name) for name in names)
+    return TOPIC_ID_FILE in _names(disk, directory) or holds_segments(disk, directory)
 
 
 def holds_segments(disk: Disk, directory: str) -> bool:
     """Whether there is a log in it."""
-    return any(map(_is_segment, disk.list_directory(directory)))
+    return any(is_segment_file(name) and name.endswith(LOG_SUFFIX) for name in _names(disk, directory))
 
 
-def _is_segment(name: str) -> bool:
-    return is_segment_file(name) and name.endswith(LOG_SUFFIX)
+def _names(disk: Disk, directory: str) -> list[str]:
+    try:
+        return disk.list_directory(directory)
+    except DiskFault as fault:
+        log.warning("%s is left alone: %s", directory, fault)
+        return []
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
@@ -90,6 +92,8 @@ def restore_producers(disk: Disk, partition_log: Log) -> Producers:
 def producers_snapshot(disk: Disk, partition_log: Log, producers: Producers) -> Callable[[], None]:
     """The work of writing a snapshot of the producers as they are now. It blocks for a flush."""
     path = f"{partition_log.directory}/{PRODUCERS_FILE}"
+    if not len(producers) and partition_log.size_bytes < WALKED_BYTES:
+        return lambda: disk.remove(path)
     content = producers.snapshot(partition_log.end_offset)
 
     def work() -> None:

@@ -49,7 +49,7 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
+        "_admission", "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
         "broker_id", "fault", "log", "name", "on_commit", "producers", "replica", "topic_id",
     )  # fmt: skip
 
@@ -87,7 +87,8 @@ class Partition:
         self._waiters = Waiters()
         if notes is not None:
             notes.flushed(log.flushed_offset)
-        self._line = Line(judges, self._admission, self._append_examined)
+        self._admission = Admission(log.settings)
+        self._line = Line(judges, self._rules, self._append_examined)
         #: Called when the high watermark has moved, before anybody who waits for that is told.
         self.on_commit: Callable[[], None] = _nobody_follows
         self._stored_more()
@@ -120,27 +121,30 @@ class Partition:
 
         Batches are written in the order of the calls. Raises `Refused` with nothing changed.
         """
-        admission = self._admission()
+        admission, now_ms = self._rules()
         admission.check(batch, header)
         if not self._line and admission.is_quick(batch, header):
             try:
-                examined = admission.examine(batch, header, admission.quick_limit(header))
+                examined = admission.examine(batch, header, now_ms, admission.quick_limit(header))
             except TooLarge:
                 return self._line.join(batch, header)
-            return self._append_examined(examined, header)
+            return self._append_examined(examined, header, now_ms)
         return self._line.join(batch, header)
 
-    def _admission(self) -> Admission:
-        return Admission(self.log.settings, self._clock.now_ms())
+    def _rules(self) -> tuple[Admission, int]:
+        """Of this moment, and the moment."""
+        if self._admission.settings is not self.log.settings:
+            self._admission = Admission(self.log.settings)
+        return self._admission, self._clock.now_ms()
 
-    def _append_examined(self, batch: memoryview, header: BatchHeader) -> Appended:
+    def _append_examined(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
         if header.producer_id >= 0:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
                 return Appended(repeated.base_offset, next_offset, repeated.timestamp)
         written = self._write(batch)
-        self.producers.written(written, self._clock.now_ms())
+        self.producers.written(written, now_ms)
         return Appended(
             written.base_offset, written.next_offset, written.max_timestamp if written.uses_append_time else -1
         )

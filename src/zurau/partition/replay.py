@@ -59,7 +59,8 @@ class Replay:
             if not chunk:  # nothing is left behind the last batch
                 self._move_to(upto_offset)
             for header, batch in iter_batches(memoryview(chunk)):
-                self._move_to(header.base_offset)
+                # A batch without records is what a repair leaves in the place of what was given up.
+                self._move_to(header.base_offset if header.record_count else header.next_offset)
                 self._apply_batch(batch, header)
                 self.next_offset = header.next_offset
 

@@ -103,7 +103,7 @@ class JavaConsole {
     private void askForSettings() throws Exception {
         for (ConfigResource.Type type : ConfigResource.Type.values()) {
             if (type != ConfigResource.Type.UNKNOWN) {
-                note("list_" + type, () -> names(admin.listConfigResources(Set.of(type), new ListConfigResourcesOptions()).all().get()));
+                note("list_" + type, () -> names(type, admin.listConfigResources(Set.of(type), new ListConfigResourcesOptions()).all().get()));
             }
         }
         ConfigResource group = new ConfigResource(ConfigResource.Type.GROUP, "a-group");
@@ -117,10 +117,11 @@ class JavaConsole {
             new ConfigResource(ConfigResource.Type.BROKER, Integer.toString(BROKER)), "leader.replication.throttled.rate"));
     }
 
-    private static Collection<String> names(Collection<ConfigResource> resources) {
+    /** Of topics only this console's: others may use the broker too. */
+    private Collection<String> names(ConfigResource.Type type, Collection<ConfigResource> resources) {
         Collection<String> names = new TreeSet<>();
         resources.forEach(resource -> names.add(resource.name()));
-        names.removeIf(name -> name.startsWith("__"));
+        names.removeIf(name -> type == ConfigResource.Type.TOPIC && !name.equals(partition.topic()));
         return names;
     }
 

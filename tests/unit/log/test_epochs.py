@@ -19,6 +19,11 @@ def test_an_empty_log_has_no_epoch():
     assert (EpochCache().last_epoch, EpochCache().end_offset_for(3, 0)) == (-1, (-1, -1))
 
 
+def test_an_epoch_before_all_others_ends_where_the_first_begins_or_would_begin(epochs):
+    assert EpochCache().end_offset_for(-2, 0) == (-2, 0)
+    assert epochs.end_offset_for(-2, 40) == (-2, 0)
+
+
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [(-1, (-1, -1)), (1, (1, 0)), (2, (2, 10)), (3, (2, 10)), (5, (5, 25)), (6, (5, 25)), (7, (7, 40)), (8, (-1, -1))],

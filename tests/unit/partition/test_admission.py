@@ -24,9 +24,9 @@ def make_batch(*, timestamp: int = NOW_MS, key: bytes | None = b"k", **facts) ->
 
 def examine(batch: memoryview, **settings) -> memoryview:
     """The batch as it is stored by a topic with these settings."""
-    admission = Admission(LogSettings(**settings), NOW_MS)
+    admission = Admission(LogSettings(**settings))
     admission.check(batch, parse_header(batch))
-    return admission.examine(batch, parse_header(batch), LIMIT)
+    return admission.examine(batch, parse_header(batch), NOW_MS, LIMIT)
 
 
 def refusal(batch: memoryview, **settings) -> ErrorCode | None:

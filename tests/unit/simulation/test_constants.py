@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.log import scan, segment
+from zurau.log import batch_file, scan
 from zurau.partition import replay
 from zurau.simulation.constants import DRAWN, as_text, constants, draw, from_text, needed, usual
 
 READ = "partition.replay.READ_BYTES"
-WALK = "log.segment.WALK_BYTES"
+WALK = "log.batch_file.WALK_BYTES"
 
 
 def test_a_constant_has_its_value_within_the_block_and_the_usual_one_after_it():
     with constants({READ: 7, WALK: 9}):
-        assert (replay.READ_BYTES, segment.WALK_BYTES) == (7, 9)
-    assert (usual(READ), usual(WALK)) == (replay.READ_BYTES, segment.WALK_BYTES)
+        assert (replay.READ_BYTES, batch_file.WALK_BYTES) == (7, 9)
+    assert (usual(READ), usual(WALK)) == (replay.READ_BYTES, batch_file.WALK_BYTES)
 
 
 def test_the_usual_value_comes_back_after_a_failure_too():
@@ -69,6 +69,6 @@ def test_only_the_constants_that_matter_are_named():
 
     def fails(tried: dict[str, int]) -> bool:
         with constants(tried):
-            return segment.WALK_BYTES == 9 and scan.SCAN_BYTES == 1
+            return batch_file.WALK_BYTES == 9 and scan.SCAN_BYTES == 1
 
     assert needed(values, fails) == {WALK: 9, "log.scan.SCAN_BYTES": 1}

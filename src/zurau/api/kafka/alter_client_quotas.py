@@ -13,10 +13,10 @@ from zurau.wire.kafka.messages.alter_client_quotas import (
 MESSAGE = "quotas are not served yet: nothing was set, and no client is held back"
 
 
-async def handle(request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:  # noqa: ARG001
+async def handle(request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
     return AlterClientQuotasResponse(
         entries=[
             QuotaAlterationResult(error_code=ErrorCode.INVALID_REQUEST, error_message=MESSAGE, entity=entry.entity)
-            for entry in request.entries
+            async for entry in call.in_turns(request.entries)
         ]
     )

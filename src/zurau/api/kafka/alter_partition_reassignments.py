@@ -21,9 +21,10 @@ async def handle(request: AlterPartitionReassignmentsRequest, call: Call) -> Alt
         allow_replication_factor_change=request.allow_replication_factor_change,
         responses=[
             ReassignableTopicResponse(
-                name=topic.name, partitions=[_answer(topic.name, wanted, call) for wanted in topic.partitions]
+                name=topic.name,
+                partitions=[_answer(topic.name, wanted, call) async for wanted in call.in_turns(topic.partitions)],
             )
-            for topic in request.topics
+            async for topic in call.in_turns(request.topics)
         ],
     )
 

@@ -22,11 +22,11 @@ async def handle(request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplic
                     AlterReplicaLogDirPartitionResult(
                         partition_index=index, error_code=_check(wanted.path, TopicPartition(topic.name, index), call)
                     )
-                    for index in topic.partitions
+                    async for index in call.in_turns(topic.partitions)
                 ],
             )
-            for wanted in request.dirs
-            for topic in wanted.topics
+            async for wanted in call.in_turns(request.dirs)
+            async for topic in call.in_turns(wanted.topics)
         ]
     )
 

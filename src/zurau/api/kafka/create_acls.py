@@ -7,6 +7,6 @@ from zurau.api.kafka.call import Call
 from zurau.wire.kafka.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 
-async def handle(request: CreateAclsRequest, call: Call) -> CreateAclsResponse:  # noqa: ARG001 - all get the same
+async def handle(request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
     refused = AclCreationResult(error_code=no_authorizer.CODE, error_message=no_authorizer.MESSAGE)
-    return CreateAclsResponse(results=[refused] * len(request.creations))
+    return CreateAclsResponse(results=[refused async for _ in call.in_turns(request.creations)])

@@ -7,6 +7,6 @@ from zurau.api.kafka.call import Call
 from zurau.wire.kafka.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
 
 
-async def handle(request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:  # noqa: ARG001 - all get the same
+async def handle(request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
     refused = DeleteAclsFilterResult(error_code=no_authorizer.CODE, error_message=no_authorizer.MESSAGE)
-    return DeleteAclsResponse(filter_results=[refused] * len(request.filters))
+    return DeleteAclsResponse(filter_results=[refused async for _ in call.in_turns(request.filters)])

@@ -64,8 +64,12 @@ def _entries_of(resource: DescribeConfigsResource, call: Call) -> list[ConfigEnt
             if name == str(call.broker.broker_id):
                 return broker_entries(call.broker)
             raise Refused(ErrorCode.INVALID_REQUEST, f"this is broker {call.broker.broker_id}; ask {name!r} itself")
-        case ResourceType.BROKER_LOGGER | ResourceType.GROUP | ResourceType.CLIENT_METRICS:
+        case ResourceType.BROKER_LOGGER if name == str(call.broker.broker_id):
             return []
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS if name:
+            return []
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS | ResourceType.BROKER_LOGGER:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"nothing of that type is called {name!r} here")
         case other:
             raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {other} have no settings")
 

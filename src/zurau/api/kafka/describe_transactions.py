@@ -11,11 +11,11 @@ from zurau.wire.kafka.messages.describe_transactions import (
 )
 
 
-async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:  # noqa: ARG001
+async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[
             TransactionState(
-                error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+                error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if name else ErrorCode.INVALID_REQUEST,
                 transactional_id=name,
                 transaction_state="",
                 transaction_timeout_ms=0,
@@ -23,6 +23,6 @@ async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTr
                 producer_id=0,
                 producer_epoch=0,
             )
-            for name in request.transactional_ids
+            async for name in call.in_turns(request.transactional_ids)
         ]
     )

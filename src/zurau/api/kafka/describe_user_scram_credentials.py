@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.repeated import repeated
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -15,14 +14,18 @@ from zurau.wire.kafka.messages.describe_user_scram_credentials import (
 
 async def handle(
     request: DescribeUserScramCredentialsRequest,
-    call: Call,  # noqa: ARG001 - nothing is looked up
+    call: Call,
 ) -> DescribeUserScramCredentialsResponse:
-    asked = Counter(user.name for user in request.users or ())
-    return DescribeUserScramCredentialsResponse(results=[_answer(user, count) for user, count in asked.items()])
+    names = [user.name async for user in call.in_turns(request.users or ())]
+    twice = await repeated(names, call)
+    asked = dict.fromkeys(names)
+    return DescribeUserScramCredentialsResponse(
+        results=[_answer(user, user in twice) async for user in call.in_turns(asked)]
+    )
 
 
-def _answer(user: str, count: int) -> DescribeUserScramCredentialsResult:
-    if count > 1:
+def _answer(user: str, is_asked_twice: bool) -> DescribeUserScramCredentialsResult:
+    if is_asked_twice:
         return DescribeUserScramCredentialsResult(
             user=user, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=f"user {user!r} is asked for twice"
         )

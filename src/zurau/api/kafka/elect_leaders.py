@@ -5,7 +5,7 @@ A partition of one replica is led by it or by nobody: either there is nothing to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.leadership import leadership_of
@@ -15,31 +15,51 @@ from zurau.wire.kafka.messages.elect_leaders import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
+    TopicPartitions,
 )
 
 PREFERRED = 0
+UNCLEAN = 1
 
 
 async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    if request.topic_partitions is None:
-        results = [_elect_all(topic, request.election_type, call) for topic in call.broker.image.topics]
+    wanted = request.topic_partitions
+    if request.election_type not in (PREFERRED, UNCLEAN) and wanted != []:
+        return ElectLeadersResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            replica_election_results=[await _not_elected(topic, call) async for topic in call.in_turns(wanted or ())],
+        )
+    if wanted is None:
+        names = list(call.broker.image.topics)
+        results = [await _elect_all(topic, request.election_type, call) async for topic in call.in_turns(names)]
     else:
         results = [
-            _elect(topic.topic, topic.partitions, request.election_type, call) for topic in request.topic_partitions
+            await _elect(topic.topic, topic.partitions, request.election_type, call)
+            async for topic in call.in_turns(wanted)
         ]
-    return ElectLeadersResponse(replica_election_results=[result for result in results if result.partition_result])
+    return ElectLeadersResponse(replica_election_results=results)
 
 
-def _elect_all(topic: str, election_type: int, call: Call) -> ReplicaElectionResult:
+async def _not_elected(topic: TopicPartitions, call: Call) -> ReplicaElectionResult:
+    refused = [
+        PartitionResult(partition_id=index, error_code=ErrorCode.INVALID_REQUEST, error_message="no such election")
+        async for index in call.in_turns(topic.partitions)
+    ]
+    return ReplicaElectionResult(topic=topic.topic, partition_result=refused)
+
+
+async def _elect_all(topic: str, election_type: int, call: Call) -> ReplicaElectionResult:
     """Whoever asks for all partitions wants to hear only of those for which something was done or went wrong."""
-    result = _elect(topic, range(len(call.broker.image.topics[topic].partitions)), election_type, call)
+    image = call.broker.image.topics.get(topic)
+    result = await _elect(topic, range(0 if image is None else len(image.partitions)), election_type, call)
     told = [one for one in result.partition_result if one.error_code != ErrorCode.ELECTION_NOT_NEEDED]
     return ReplicaElectionResult(topic=topic, partition_result=told)
 
 
-def _elect(topic: str, indexes: Iterable[int], election_type: int, call: Call) -> ReplicaElectionResult:
+async def _elect(topic: str, indexes: Sequence[int], election_type: int, call: Call) -> ReplicaElectionResult:
     return ReplicaElectionResult(
-        topic=topic, partition_result=[_elect_one(topic, index, election_type, call) for index in indexes]
+        topic=topic,
+        partition_result=[_elect_one(topic, index, election_type, call) async for index in call.in_turns(indexes)],
     )
 
 

@@ -16,16 +16,17 @@ TYPES_SINCE = 1
 
 
 async def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-    wanted = set(request.resource_types) or set(ResourceType)
+    types = {resource_type: None async for resource_type in call.in_turns(request.resource_types)}
+    wanted = list(types or dict.fromkeys(ResourceType))
     if call.version < TYPES_SINCE:
-        wanted = {ResourceType.CLIENT_METRICS}
-    if not wanted <= set(ResourceType):
+        wanted = [ResourceType.CLIENT_METRICS]
+    if not set(wanted) <= set(ResourceType):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
-            for resource_type in sorted(wanted)
-            for name in _names(resource_type, call)
+            for resource_type in wanted
+            async for name in call.in_turns(_names(resource_type, call))
         ]
     )
 

@@ -18,7 +18,6 @@ STATES = {
 }
 
 
-async def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:  # noqa: ARG001
-    return ListTransactionsResponse(
-        unknown_state_filters=[state for state in request.state_filters if state not in STATES]
-    )
+async def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+    unknown = {state: None async for state in call.in_turns(request.state_filters) if state not in STATES}
+    return ListTransactionsResponse(unknown_state_filters=list(unknown))

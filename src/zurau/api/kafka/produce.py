@@ -6,6 +6,7 @@ acks=0 gets no answer at all, acks=1 one as soon as the leader has written, acks
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from zurau.api.kafka.call import Call
 from zurau.api.within import within
@@ -41,18 +42,21 @@ class _Written:
     acknowledged: Pending[None]
 
 
-#: What became of a batch, as far as it is known.
-Outcome = _Written | Refused
+#: What became of a batch, if it is known yet.
+Outcome = _Written | Refused | Pending[Any]
 
 
 async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
-    started = [
-        (topic.name, [(data.index, _append(topic.name, data, request.acks, call)) for data in topic.partition_data])
+    later: list[Pending[Outcome]] = []
+    outcomes = [
+        (topic.name, [(data.index, _append(topic.name, data, request, call, later)) for data in topic.partition_data])
         for topic in request.topic_data
     ]
     # What is written need not stay in memory while the flush is waited for: the next frame is received in its place.
     request.topic_data.clear()
-    outcomes = await _examined(started)
+    if later:
+        await all_of(later)
+        outcomes = [(topic, [(index, _known(each)) for index, each in partitions]) for topic, partitions in outcomes]
     if request.acks == 0:
         _require_success(outcomes)
         return None
@@ -70,19 +74,6 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     )
 
 
-async def _examined(
-    started: list[tuple[str, list[tuple[int, Outcome | Pending[Outcome]]]]],
-) -> list[tuple[str, list[tuple[int, Outcome]]]]:
-    """What became of each batch, once the last of them that takes long has been examined."""
-    outcomes = []
-    for topic, partitions in started:
-        known: list[tuple[int, Outcome]] = []
-        for index, outcome in partitions:
-            known.append((index, await outcome if isinstance(outcome, Pending) else outcome))
-        outcomes.append((topic, known))
-    return outcomes
-
-
 def _require_success(outcomes: list[tuple[str, list[tuple[int, Outcome]]]]) -> None:
     """A client that wants no answers learns of an error as with Kafka: by a closed connection, and looks anew."""
     for topic, partitions in outcomes:
@@ -91,7 +82,11 @@ def _require_success(outcomes: list[tuple[str, list[tuple[int, Outcome]]]]) -> N
                 raise ProtocolViolation(f"a batch for {topic}-{index} is refused and acks=0: {outcome}")
 
 
-def _append(topic: str, data: PartitionProduceData, acks: int, call: Call) -> Outcome | Pending[Outcome]:
+def _append(
+    topic: str, data: PartitionProduceData, request: ProduceRequest, call: Call, later: list[Pending[Outcome]]
+) -> Outcome:
+    """What became of a batch. For one that takes long to examine, which is added to `later`, a place to be filled."""
+    acks = request.acks
     try:
         if acks not in (ACKS_ALL, 0, 1):
             raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {acks}")
@@ -104,7 +99,8 @@ def _append(topic: str, data: PartitionProduceData, acks: int, call: Call) -> Ou
     except Refused as refused:
         return refused
     if isinstance(appended, Pending):
-        return start(_append_later(partition, appended, acks))
+        later.append(start(_append_later(partition, appended, acks)))
+        return later[-1]
     return _written(partition, appended, acks)
 
 
@@ -113,6 +109,10 @@ async def _append_later(partition: Partition, examined: Pending[Appended], acks:
         return _written(partition, await examined, acks)
     except Refused as refused:
         return refused
+
+
+def _known(outcome: Outcome) -> Outcome:
+    return outcome.result() if isinstance(outcome, Pending) else outcome
 
 
 def _written(partition: Partition, appended: Appended, acks: int) -> _Written:
@@ -131,6 +131,7 @@ def _append_batch(partition: Partition, data: PartitionProduceData, version: int
 
 
 def _answer(index: int, outcome: Outcome, timeout_ms: int) -> PartitionProduceResponse:
+    assert not isinstance(outcome, Pending), "it was waited for"
     if isinstance(outcome, Refused):
         return _refusal(index, outcome)
     appended, partition = outcome.appended, outcome.partition

@@ -1,9 +1,13 @@
-"""UpdateFeatures: no feature has a level to choose here, so only what holds already can be asked for."""
+"""UpdateFeatures: no feature has a level to choose here, so only what holds already can be asked for.
+
+All updates of a request succeed or none, with one error for all of them.
+"""
 
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.features import FEATURES
+from zurau.errors import Refused
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.update_features import (
     FeatureUpdateKey,
@@ -12,27 +16,34 @@ from zurau.wire.kafka.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-#: From here on all updates succeed or none, with one error for all of them.
-ALL_OR_NONE_SINCE = 2
+UPGRADE_TYPES = (1, 2, 3)
 
 
 async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    results = [_update(wanted) for wanted in request.feature_updates]
-    if call.version < ALL_OR_NONE_SINCE:
-        return UpdateFeaturesResponse(results=results)
-    for result in results:
-        if result.error_code:
-            return UpdateFeaturesResponse(error_code=result.error_code, error_message=result.error_message)
-    return UpdateFeaturesResponse()
+    try:
+        async for wanted in call.in_turns(request.feature_updates):
+            _check(wanted)
+    except Refused as refused:
+        return UpdateFeaturesResponse(error_code=refused.code, error_message=refused.message)
+    return UpdateFeaturesResponse(
+        results=[
+            UpdatableFeatureResult(feature=wanted.feature) async for wanted in call.in_turns(request.feature_updates)
+        ]
+    )
 
 
-def _update(wanted: FeatureUpdateKey) -> UpdatableFeatureResult:
+def _check(wanted: FeatureUpdateKey) -> None:
+    """Raises `Refused` unless the feature is at the wanted level already."""
     level = FEATURES.get(wanted.feature)
-    if level is not None and level.now == wanted.max_version_level:
-        return UpdatableFeatureResult(feature=wanted.feature)
-    known = "is not known here" if level is None else f"is at level {level.now}, which is all this broker can do"
-    return UpdatableFeatureResult(
-        feature=wanted.feature,
-        error_code=ErrorCode.INVALID_UPDATE_VERSION,
-        error_message=f"{wanted.feature!r} cannot be set to {wanted.max_version_level}: it {known}",
+    if wanted.upgrade_type not in UPGRADE_TYPES:
+        reason = f"{wanted.upgrade_type} is no way to change it"
+    elif level is None:
+        reason = "it is not known here"
+    elif level.now != wanted.max_version_level:
+        reason = f"it is at level {level.now}, which is all this broker can do"
+    else:
+        return
+    raise Refused(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"{wanted.feature!r} cannot be set to level {wanted.max_version_level}: {reason}",
     )

@@ -10,13 +10,32 @@ from zurau.wire.kafka.messages.alter_client_quotas import (
     QuotaAlteration,
     QuotaOperation,
 )
-from zurau.wire.kafka.messages.describe_client_quotas import DescribeClientQuotasRequest
+from zurau.wire.kafka.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_nobody_has_a_quota(ask, broker, version):
     answer = ask(describe_client_quotas, DescribeClientQuotasRequest(components=[], strict=False), version, broker)
     assert (answer.error_code, answer.entries) == (ErrorCode.NONE, [])
+
+
+@pytest.mark.parametrize(
+    ("filters", "code"),
+    [
+        ([("user", 0, "a"), ("client-id", 1, None)], ErrorCode.NONE),
+        ([("planet", 0, "mars")], ErrorCode.UNSUPPORTED_VERSION),
+        ([("", 0, "a")], ErrorCode.INVALID_REQUEST),
+        ([("user", 0, "a"), ("user", 2, None)], ErrorCode.INVALID_REQUEST),
+        ([("ip", 2, None), ("user", 2, None)], ErrorCode.INVALID_REQUEST),
+        ([("user", 0, None)], ErrorCode.INVALID_REQUEST),
+        ([("user", 2, "a")], ErrorCode.INVALID_REQUEST),
+        ([("user", 7, "a")], ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_filter_that_is_not_clear_is_refused(ask, broker, filters, code):
+    components = [ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in filters]
+    request = DescribeClientQuotasRequest(components=components, strict=False)
+    assert ask(describe_client_quotas, request, 1, broker).error_code == code
 
 
 @pytest.mark.parametrize("version", [0, 1])

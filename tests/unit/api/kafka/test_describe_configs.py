@@ -112,6 +112,8 @@ def test_loggers_groups_and_subscriptions_to_metrics_have_no_settings_here(descr
         (ResourceType.TOPIC, "nothing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (ResourceType.TOPIC, "not a name", ErrorCode.INVALID_TOPIC_EXCEPTION),
         (ResourceType.BROKER, "2", ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER_LOGGER, "2", ErrorCode.INVALID_REQUEST),
+        (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST),
         (77, "x", ErrorCode.INVALID_REQUEST),
     ],
 )

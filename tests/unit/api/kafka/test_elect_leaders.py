@@ -33,5 +33,13 @@ def test_whoever_asks_for_all_partitions_hears_only_of_trouble(ask, broker):
     assert elect(ask, broker, 2, None, UNCLEAN) == [(OFFSETS, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)]
 
 
+def test_an_election_of_another_kind_is_refused(ask, broker):
+    wanted = [TopicPartitions(topic=OFFSETS, partitions=[0])]
+    answer = ask(elect_leaders, ElectLeadersRequest(election_type=7, topic_partitions=wanted), 2, broker)
+    (topic,) = answer.replica_election_results
+    codes = [answer.error_code, *(one.error_code for one in topic.partition_result)]
+    assert codes == [ErrorCode.INVALID_REQUEST] * 2
+
+
 def test_an_unknown_partition_has_no_leader(ask, broker):
     assert elect(ask, broker, 2, ["nowhere"]) == [("nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]

@@ -90,10 +90,17 @@ def test_without_remote_storage_the_local_start_is_the_start_and_nothing_is_tier
     assert ask(LATEST_TIERED).offset == -1
 
 
-@pytest.mark.parametrize("timestamp", [-7, -(2**63)])
-def test_a_negative_time_without_a_meaning_is_refused(ask, client, timestamp):
+@pytest.mark.parametrize(("timestamp", "version"), [(-7, 10), (-(2**63), 10), (LATEST_TIERED, 8), (MAX_TIMESTAMP, 6)])
+def test_a_negative_time_without_a_meaning_in_that_version_is_refused(ask, client, timestamp, version):
     assert client
-    assert ask(timestamp).error_code == ErrorCode.INVALID_REQUEST
+    assert ask(timestamp, version=version).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_partition_that_is_asked_for_twice_is_answered_once_with_an_error(broker, client):
+    assert client
+    wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp) for timestamp in (LATEST, EARLIEST)]
+    answer = broker.tell(ListOffsetsRequest(topics=[ListOffsetsTopic("t", wanted)]), 10)
+    assert [each.error_code for each in answer.topics[0].partitions] == [ErrorCode.INVALID_REQUEST]
 
 
 @pytest.mark.parametrize("isolation_level", [0, 1])

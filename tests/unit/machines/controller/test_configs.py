@@ -140,13 +140,24 @@ def test_resources_that_are_not_there_are_refused(cluster, resource_type, name, 
     assert refusal(cluster, alter(resource_type=resource_type, name=name)).code is code
 
 
-@pytest.mark.parametrize("resource_type", [ResourceType.GROUP, ResourceType.CLIENT_METRICS])
-def test_what_has_no_settings_here_says_why_and_lets_nothing_be_set(cluster, resource_type):
-    refused = refusal(cluster, alter(("interval.ms", SET, "1000"), resource_type=resource_type, name="x"))
-    assert refused.code is ErrorCode.INVALID_CONFIG
-    assert "metrics" in refused.message or "groups have no settings" in refused.message
-    replaced = ReplaceConfigs(resource_type, "x", {"interval.ms": "1000"})
-    assert refusal(cluster, replaced).code is ErrorCode.INVALID_CONFIG
+@pytest.mark.parametrize(
+    ("resource_type", "name", "code", "reason"),
+    [
+        (ResourceType.GROUP, "g", ErrorCode.INVALID_CONFIG, "groups have no settings"),
+        (ResourceType.CLIENT_METRICS, "m", ErrorCode.INVALID_REQUEST, "not asked for their metrics"),
+        (ResourceType.BROKER_LOGGER, "1", ErrorCode.INVALID_CONFIG, "--log-level"),
+        (ResourceType.BROKER_LOGGER, "9", ErrorCode.INVALID_REQUEST, "called '9'"),
+        (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST, "called ''"),
+    ],
+)
+def test_what_has_no_settings_here_says_why_and_lets_nothing_be_set(cluster, resource_type, name, code, reason):
+    for command in (
+        alter(("interval.ms", SET, "1000"), resource_type=resource_type, name=name),
+        ReplaceConfigs(resource_type, name, {"interval.ms": "1000"}),
+    ):
+        refused = refusal(cluster, command)
+        assert refused.code is code
+        assert reason in refused.message
 
 
 def test_deleting_what_a_group_does_not_have_changes_nothing(cluster):
