@@ -15,7 +15,8 @@ PROTOCOL = ("_SINCE", "_BIT", "_AT", "_MASK", "_MAGIC", "VERSION", "_VERSIONS")
 #: Why they are what they are. A limit that clients or users meet is no size of ours; neither is a format's number.
 FIXED = {
     "a number of the Kafka protocol": """
-        api.kafka.dispatch.PRODUCE api.kafka.fetch.READ_COMMITTED api.kafka.find_coordinator.GROUP
+        api.kafka.dispatch.PRODUCE wire.kafka.frames.PRODUCE api.kafka.fetch.READ_COMMITTED
+        api.kafka.find_coordinator.GROUP
         api.kafka.find_coordinator.TRANSACTION api.kafka.init_producer_id.FIRST_EPOCH
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
@@ -38,6 +39,9 @@ FIXED = {
     "a limit that clients meet, tested at its edge": """
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
         partition.judging.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
+        api.kafka.metadata.AUTO_CREATED_MAX errors.MESSAGE_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX
+        machines.groups.joining.PENDING_IDS_MAX wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX
+        wire.kafka.frames.PRODUCE_ELEMENTS_MAX wire.kafka.frames.RESPONSE_BYTES_MAX
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
@@ -47,6 +51,10 @@ FIXED = {
     "a unit, or as much as there is": """
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
         settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
+    "what something takes, about": """
+        machines.groups.memory.GROUP_BYTES machines.groups.memory.MEMBER_BYTES machines.groups.memory.PENDING_ID_BYTES
+        machines.groups.memory.OFFSET_BYTES partition.host.RECORD_BATCH_OVERHEAD partition.host.RECORD_OVERHEAD""",
+    "compiled into codecs; any is right": "wire.kafka.encoders.STEP_PARTS",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
