@@ -45,6 +45,14 @@ class DiskFault(ZurauError):
     """The disk refused: full, failing or gone."""
 
 
+class FlushFailed(DiskFault):
+    """The disk could not keep what was written: it may be lost, and asking again would report success."""
+
+
+class Abandoned(DiskFault):
+    """A compaction was told to end before it was done; nothing has changed."""
+
+
 class CorruptData(DiskFault):
     """Bytes came back from disk that are not the ones that were written (a checksum says so)."""
 

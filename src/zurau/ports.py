@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from zurau.counters import Counters
 from zurau.pending import Pending, done
 
 T = TypeVar("T")
@@ -59,6 +60,8 @@ class Disk(Protocol):
         """Open for reading and appending; an absent file is created empty, or else raises `DiskFault`."""
 
     def exists(self, path: str) -> bool: ...
+
+    def is_directory(self, path: str) -> bool: ...
 
     def file_size(self, path: str) -> int: ...
 
@@ -149,4 +152,8 @@ class World:
     workers: Workers
     flusher: Flusher
     randomness: Randomness
+    #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the
+    #: system does not tell.
+    boot_id: str
     turns: Turns = field(default_factory=EndlessTurn)
+    counters: Counters = field(default_factory=Counters)

@@ -77,7 +77,7 @@ def _list_offsets(table: Questions) -> None:
         name: str, timestamp: int = -1, *, topic: str = "ten", index: int = 0, epoch: int = -1, **rest: int
     ) -> None:
         wanted = ListOffsetsPartition(partition_index=index, current_leader_epoch=epoch, timestamp=timestamp)
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(topic, [wanted])], **rest)  # type: ignore[arg-type]
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[wanted])], **rest)  # type: ignore[arg-type]
         table[f"ListOffsets: {name}"] = Question(request, 8)
 
     for topic in ("ten", "empty"):
@@ -249,7 +249,9 @@ def _commits(table: Questions) -> None:
             group_id=group, topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])], **rest
         )  # type: ignore[arg-type]
         table[f"OffsetCommit: {name}"] = Question(request, 8)
-        back = OffsetFetchRequest(group_id=group, topics=[OffsetFetchRequestTopic(topic, [index])])
+        back = OffsetFetchRequest(
+            group_id=group, topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[index])]
+        )
         table[f"OffsetFetch: after {name}"] = Question(back, 7)
 
     for offset in (5, 0, -1, -2, 1000, INT64_MAX, INT64_MIN):

@@ -198,3 +198,18 @@ def peak_mb(broker) -> float:
 
     status = Path(f"/proc/{broker.pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1000
+
+
+def test_bombs_are_compacted_and_nobody_else_notices(start_broker, connect, watch, record_property):
+    broker = start_broker(log_cleaner_backoff_ms=100)
+    attacker = connect(broker)
+    compacting = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0", "segment_bytes": "10000"}
+    attacker.create_topic("keys", max_message_bytes="20000000", **compacting)
+    bystander = watch(broker)
+    many = bomb(tiny_records(200_000), Compression.ZSTD, 200_000)
+    for batch in (bomb(many_headers(40_000_000), Compression.ZSTD), many, bomb(one_record(90_000_000), 4), many):
+        assert attacker.produce("keys", batch).error_code == ErrorCode.NONE
+    wait_until(lambda: "keys-0: compacted" in broker.log.read_text(), "a compaction", patience_s=60)
+    assert bystander.finish() < WAIT_ALLOWED_S
+    record_property("most memory, MB", round(peak_mb(broker)))
+    assert peak_mb(broker) < MEMORY_ALLOWED_MB

@@ -12,6 +12,7 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
 - So does the last batch of each segment: a segment that ends before the next one begins has lost its end in a crash,
   and recovery must not take a compacted one for that.
 - Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
+- A segment with damage stays as it is, and nothing is merged across it.
 - Batches that cannot be read stay as they are too: an older version or another broker may have taken them. So do those
   with more records than keys can be learned at a time. Nothing is learned from a batch that stays as it is, so its
   tombstones must stay with it.
@@ -31,11 +32,12 @@ from typing import Self
 
 import msgspec
 
-from zurau.errors import CorruptData
+from zurau.errors import Abandoned, CorruptData
 from zurau.ids import Offset, ProducerId
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
 from zurau.log.recovery import open_segment
-from zurau.log.segment import NO_TIMESTAMP, Segment, SegmentEnd
+from zurau.log.segment import NO_TIMESTAMP, Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, HEADER_BYTES, BatchHeader, check_crc, parse_header
@@ -77,6 +79,7 @@ class CompactionJob:
         self.horizon_ms: int | None = None
         #: Which segments are replaced by which one. Filled by a run that went well.
         self.results: list[tuple[Sequence[Segment], Segment]] = []
+        self._is_abandoned = False
 
     def run(self) -> None:
         """The whole work. Blocks; reads only segments that no longer change. Raises `DiskFault` or `CorruptData`."""
@@ -86,11 +89,24 @@ class CompactionJob:
             self._commit(compacted)
         self.results = results
 
+    def abandon(self) -> None:
+        """End soon, with `Abandoned`: a broker that stops does not wait for the rest. Called by the loop."""
+        self._is_abandoned = True
+
     def left_behind(self) -> list[str]:
         """Files of a run that is not to be concluded. The logs come first: without them the rest means nothing."""
         stems = [segment.stem for segment in self.segments]
         states = (SWAP_SUFFIX, CLEANED_SUFFIX)
         return [stem + suffix + state for suffix in SUFFIXES for state in states for stem in stems]
+
+    def _read(self, segment: Segment, position: int, header: BatchHeader) -> bytes:
+        if self._is_abandoned:
+            raise Abandoned(f"the compaction of {self._directory} was abandoned")
+        batch = segment.file.read(position, header.length)
+        if not check_crc(batch, header):
+            segment.find_damage()  # the next compaction goes round it
+            raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
+        return batch
 
     # First pass: what is newest
 
@@ -103,7 +119,7 @@ class CompactionJob:
                     self._last_batches[header.producer_id] = header.base_offset
                 if header.base_offset < self.compacted_offset or is_full:
                     continue
-                content = _Content.read(header, _read(segment, position, header))
+                content = _Content.read(header, self._read(segment, position, header))
                 records = () if content is None else content.records
                 if self._last_offsets and len(self._last_offsets) + len(records) > KEYS_MAX:
                     is_full = True
@@ -123,6 +139,12 @@ class CompactionJob:
         for segment in self.segments:
             if segment.base_offset >= self.compacted_offset:
                 break
+            if segment.damage:
+                # Left alone: its damaged bytes may be all that is left of some records.
+                if group:
+                    yield group
+                group = []
+                continue
             size = sum(member.size for member in group) + segment.size
             is_far = bool(group) and segment.end.offset - group[0].base_offset > INT32_MAX
             if group and (size > self._settings.segment_bytes or is_far):
@@ -144,7 +166,7 @@ class CompactionJob:
         for segment in group:
             for position, header in segment.headers():
                 is_last = segment is group[-1] and position + header.length == segment.size
-                batch = self._filter(_read(segment, position, header), header, is_last=is_last)
+                batch = self._filter(self._read(segment, position, header), header, is_last=is_last)
                 if batch is not None:
                     compacted.append(batch, parse_header(batch), self._settings.index_interval_bytes)
         compacted.index_time()
@@ -291,10 +313,3 @@ def _has_tombstone(records: Sequence[Packed]) -> bool:
 def _digest(key: bytes) -> bytes:
     """Short keys as they are, others by a digest; lengths tell them apart."""
     return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
-
-
-def _read(segment: Segment, position: int, header: BatchHeader) -> bytes:
-    batch = segment.file.read(position, header.length)
-    if not check_crc(batch, header):
-        raise CorruptData(f"{segment.path} is damaged at {position}; restore it from a replica")
-    return batch

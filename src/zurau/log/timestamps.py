@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zurau.ids import Offset
-from zurau.log.segment import Place, Segment
+from zurau.log.batch_file import Place
+from zurau.log.segment import Segment
 from zurau.records.batch import HEADER_BYTES, BatchHeader
 from zurau.records.compression import decompress
 from zurau.records.pure_walk import INT64_MIN

@@ -41,9 +41,11 @@ KNOWN_CODECS = frozenset(map(int, Compression))
 CODECS = {"uncompressed": Compression.NONE} | {codec.name.lower(): codec for codec in Compression if codec}
 
 # Records of so many bytes take about a millisecond: as they are, to be unpacked, and to be packed anew.
-QUICK_BYTES = (2 * MIB if IS_COMPILED else 64 * KIB) + HEADER_BYTES
-QUICK_UNPACKED_BYTES = 256 * KIB if IS_COMPILED else 64 * KIB
+QUICK_BYTES = 2 * MIB
+QUICK_UNPACKED_BYTES = 256 * KIB
 QUICK_REPACKED_BYTES = 32 * KIB
+if not IS_COMPILED:
+    QUICK_BYTES = QUICK_UNPACKED_BYTES = 64 * KIB
 
 
 class InvalidRecords(Refused):

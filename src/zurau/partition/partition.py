@@ -8,11 +8,13 @@ for it is released.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from zurau.errors import CorruptData, DiskFault, Refused
+from zurau.errors import CorruptData, DiskFault, FlushFailed, Refused
 from zurau.ids import BrokerId, Epoch, Offset, TopicId, TopicPartition
+from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
@@ -27,6 +29,10 @@ from zurau.replica.lone import LoneReplica
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
+log = logging.getLogger("zurau.partition")
+
+#: How long to wait before what could not be stored is tried again: there may be room then.
+RETRY_FLUSH_MS = 1000
 #: How long a flush is put off while nobody waits for it. acks=1 does not, and would pay for one with each record.
 UNAWAITED_FLUSH_MS = 5
 
@@ -43,8 +49,8 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_admission", "_clock", "_flush_failure", "_flush_timer", "_flusher", "_flushing", "_line", "_waiters",
-        "broker_id", "log", "name", "producers", "replica", "topic_id",
+        "_admission", "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
+        "broker_id", "fault", "log", "name", "on_commit", "producers", "replica", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +65,9 @@ class Partition:
         clock: Clock,
         flusher: Flusher,
         judges: Judges,
+        notes: LogNotes | None = None,
     ) -> None:
+        """`notes`: where to write down how far the log is flushed."""
         self.name = name
         self.topic_id = topic_id
         self.log = log
@@ -72,10 +80,17 @@ class Partition:
         self._flusher = flusher
         self._flushing = False
         self._flush_timer: Timer | None = None
-        self._flush_failure: DiskFault | None = None
+        self._notes = notes
+        self._is_closed = False
+        #: Why nothing is taken: until a restart if a flush failed, else until what failed was tried again and worked.
+        self.fault: DiskFault | None = None
         self._waiters = Waiters()
+        if notes is not None:
+            notes.flushed(log.flushed_offset)
         self._admission = Admission(log.settings)
         self._line = Line(judges, self._rules, self._append_examined)
+        #: Called when the high watermark has moved, before anybody who waits for that is told.
+        self.on_commit: Callable[[], None] = _nobody_follows
         self._stored_more()
 
     # What is known of it
@@ -97,7 +112,7 @@ class Partition:
     @property
     def is_broken(self) -> bool:
         """A flush failed: until the broker is restarted nothing more is taken, and nothing more gets committed."""
-        return self._flush_failure is not None
+        return isinstance(self.fault, FlushFailed)
 
     # Getting in
 
@@ -139,8 +154,8 @@ class Partition:
         return self._write(memoryview(batch)).next_offset
 
     def _write(self, batch: memoryview) -> BatchHeader:
-        if self._flush_failure is not None:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure))
+        if self.fault is not None:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault))
         header = stamp(batch, self.log.end_offset, self.leader_epoch)
         try:
             self.log.append(batch, header)
@@ -178,6 +193,7 @@ class Partition:
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
+            self.on_commit()
             self._waiters.release(self.replica.high_watermark)
 
     def _flush(self) -> None:
@@ -200,13 +216,32 @@ class Partition:
         try:
             outcome.result()
         except DiskFault as fault:
-            # The kernel may have dropped what it could not write; asking again would report success. Kafka's
-            # consumers keep reading what is committed; nothing more is accepted until the broker is restarted.
-            self._flush_failure = fault
-            self._waiters.fail_all(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
+            if not self._is_closed:
+                self._not_flushed(fault)
             return
+        if self.fault is not None:
+            log.info("%s takes writes again", self.name)
+            self.fault = None
         self.log.flush_done()
+        if self._notes is not None:
+            self._notes.flushed(self.log.flushed_offset)
         self._stored_more()
+
+    def _not_flushed(self, fault: DiskFault) -> None:
+        """Take no more, and tell everybody who waits. Consumers keep reading what is committed."""
+        if isinstance(fault, FlushFailed):
+            # The kernel may have dropped what it could not write; asking again would report success.
+            log.error("%s takes no more writes until the broker is restarted: %s", self.name, fault)
+            if self._notes is not None:
+                self._notes.flush_failed()
+        else:
+            if self.fault is None:
+                log.warning("%s takes no writes until this works, which is tried again and again: %s", self.name, fault)
+            self.log.flush_failed()
+            if self._flush_timer is None:
+                self._flush_timer = self._clock.call_later(RETRY_FLUSH_MS, self._flush_due)
+        self.fault = fault
+        self._waiters.fail_all(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
 
     # Getting out
 
@@ -227,9 +262,9 @@ class Partition:
         """Done when everything below `offset` is committed."""
         if self.replica.high_watermark >= offset:
             return done(None)
-        if self._flush_failure is not None:
+        if self.fault is not None:
             failed: Pending[None] = Pending()
-            failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure)))
+            failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault)))
             return failed
         pending = self._waiters.wait(offset)
         if offset <= self.log.end_offset:
@@ -263,10 +298,15 @@ class Partition:
 
     def close(self, error: Callable[[], Refused]) -> None:
         """Release everyone who waits, with a reason."""
+        self._is_closed = True
         if self._flush_timer is not None:
             self._flush_timer.cancel()
         self._line.close(error)
         self._waiters.fail_all(error())
+
+
+def _nobody_follows() -> None:
+    """Most partitions have no machine whose committed state somebody looks at."""
 
 
 def refusal(fault: DiskFault) -> Refused:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from zurau.api.response_memory import ResponseShare
 from zurau.api.turns import InTurns
 from zurau.broker.broker import Broker
+from zurau.pending import Running
 from zurau.ports import Turns
 
 T = TypeVar("T")
@@ -32,6 +34,10 @@ class Caller(NamedTuple):
     host: str
     #: Where this client shall be told to find this broker.
     dialled: Endpoint
+    #: Told when a handler that waited can go on; None: it simply does.
+    resume: Callable[[Running[Any]], None] | None = None
+    #: What this client's answers hold; None: nobody counts.
+    responses: ResponseShare | None = None
 
 
 @dataclass(slots=True)
@@ -43,6 +49,7 @@ class Call:
     client_id: str | None
     client_host: str
     dialled: Endpoint
+    responses: ResponseShare | None = None
     #: The answer may be large too: it is encoded in turns.
     takes_long: bool = False
 

@@ -42,6 +42,9 @@ async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
             raise _deletion_disabled(call.version)
         await call.broker.controller.ask(DeleteTopic(topic.topic_id))
     except Refused as refused:
+        if wanted.name is not None and refused.code == ErrorCode.UNKNOWN_TOPIC_ID:
+            # Somebody else deletes it: that is decided, though not yet to be seen.
+            refused = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, refused.message)
         return _refused(name, topic_id, refused)
     return DeletableTopicResult(name=name, topic_id=topic_id)
 

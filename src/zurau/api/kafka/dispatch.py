@@ -45,17 +45,17 @@ def answer(frame: memoryview, caller: Caller, broker: Broker) -> tuple[RequestHe
     try:
         if len(frame) > LARGE_BYTES and api_key_of(frame) != PRODUCE:
             header, steps = decode_request_in_steps(frame)
-            return header, start(_respond_in_turns(header, steps, _call(header, caller, broker)))
+            return header, start(_respond_in_turns(header, steps, _call(header, caller, broker)), caller.resume)
         header, request = decode_request(frame)
     except UnsupportedVersion as unsupported:
         if unsupported.header.api_key != API_VERSIONS:
             raise
         return unsupported.header, done(_offer_version_zero(unsupported.header))
-    return header, start(_respond(header, request, _call(header, caller, broker)))
+    return header, start(_respond(header, request, _call(header, caller, broker)), caller.resume)
 
 
 def _call(header: RequestHeader, caller: Caller, broker: Broker) -> Call:
-    return Call(broker, header.api_version, header.client_id, caller.host, caller.dialled)
+    return Call(broker, header.api_version, header.client_id, caller.host, caller.dialled, caller.responses)
 
 
 async def _respond(header: RequestHeader, request: Any, call: Call) -> Answer:

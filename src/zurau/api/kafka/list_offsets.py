@@ -91,7 +91,7 @@ async def _find(partition: Partition, timestamp: int, committed_only: bool, call
     log = partition.log
     if timestamp < 0 and call.version < SPECIAL_SINCE.get(timestamp, INT64_MAX):
         raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"{timestamp} has no meaning in version {call.version}")
-    if timestamp == LATEST and not partition.is_broken:
+    if timestamp == LATEST and partition.fault is None:
         # So that a producer that was acknowledged without a flush (acks=1) finds its own records counted.
         await partition.wait_high_watermark(log.end_offset)
     upto = partition.readable_upto(committed_only=committed_only)

@@ -24,6 +24,7 @@ from zurau.machines.groups.rebalance import renew_session
 from zurau.machines.groups.records import offset_record
 from zurau.machines.groups.step import Step
 from zurau.machines.machine import Ticket
+from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -35,7 +36,7 @@ def commit(groups: Mapping[str, Group], command: CommitOffsets, ticket: Ticket, 
     if code is not ErrorCode.NONE:
         step.refuse(ticket, code)
         return
-    expires_ms = None if command.retention_ms is None else step.now_ms + command.retention_ms
+    expires_ms = None if command.retention_ms is None else min(step.now_ms + command.retention_ms, INT64_MAX)
     codes = {}
     for partition, new in command.offsets.items():
         codes[partition] = _check_offset(new, step.settings.offset_metadata_bytes_max)

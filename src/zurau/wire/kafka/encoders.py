@@ -33,8 +33,8 @@ from zurau.wire.kafka.source import Source
 Encoder = Callable[[Any], list[Buffer]]
 SteppingEncoder = Callable[[Any], Generator[int, None, list[Buffer]]]
 
-#: Parts of a chunk in an encoder in steps: some fractions of a millisecond.
-STEP_PARTS = 256
+#: Parts of a chunk in an encoder in steps: about a millisecond, and enough to be sent without being copied again.
+STEP_PARTS = 4096
 
 
 def make_encoder(cls: type[Message], version: int) -> Encoder:

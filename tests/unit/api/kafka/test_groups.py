@@ -282,3 +282,25 @@ def test_a_group_and_its_offsets_survive_a_restart(broker, member):
     assert broker.tell(beat, 4).error_code == 0
     response = broker.tell(OffsetFetchRequest(group_id=GROUP, topics=None), 7)
     assert response.topics[0].partitions[0].committed_offset == 5
+
+
+def test_offsets_of_partitions_that_do_not_exist_are_refused(broker):
+    partitions = [OffsetCommitRequestPartition(partition_index=index, committed_offset=1) for index in (1, 2, -1)]
+    topics = [OffsetCommitRequestTopic(name="orders", partitions=partitions)]
+    request = OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics)
+    codes = [partition.error_code for partition in broker.tell(request, 9).topics[0].partitions]
+    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_more_offsets_than_one_command_takes_are_committed_fetched_and_deleted_with_their_group(broker):
+    wide = CreatableTopic(name="wide", num_partitions=350, replication_factor=1)
+    broker.tell(CreateTopicsRequest(topics=[wide], timeout_ms=1000), 7)
+    partitions = [OffsetCommitRequestPartition(partition_index=index, committed_offset=index) for index in range(350)]
+    topics = [OffsetCommitRequestTopic(name="wide", partitions=partitions)]
+    broker.tell(OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics), 9)
+    listed = OffsetFetchRequestTopics(name="wide", partition_indexes=list(range(350)))
+    for wanted in ([listed], None):
+        asked = OffsetFetchRequestGroup(group_id=GROUP, topics=wanted)
+        (group,) = broker.tell(OffsetFetchRequest(groups=[asked]), 9).groups
+        assert [each.committed_offset for each in group.topics[0].partitions] == list(range(350))
+    assert broker.tell(DeleteGroupsRequest(groups_names=[GROUP]), 2).results[0].error_code == ErrorCode.NONE

@@ -179,4 +179,4 @@ def test_what_a_topic_goes_by_is_laid_over_what_brokers_go_by(cluster):
     assert rules.broker_defaults(cluster.image, 1).retention_ms == 9
     assert rules.broker_defaults(cluster.image, 1).cleanup_policy == ("compact",)
     assert rules.broker_defaults(cluster.image, 2).cleanup_policy == ("delete",)
-    assert cluster.controller.log_settings_of(cluster.image.topics["orders"], 1).retention_ms == 5
+    assert rules.topic_settings(cluster.image, 1, cluster.image.topics["orders"].configs).retention_ms == 5
