@@ -21,6 +21,8 @@ FIXED = {
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
         api.kafka.list_offsets.EARLIEST_PENDING_UPLOAD
+        api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
+        api.kafka.no_authorizer.CODE
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
