@@ -21,9 +21,9 @@ from planted import find, in_sync, quorum
 from stream_mutations import STREAM_MUTATIONS
 from window_mutations import WINDOW_MUTATIONS
 
+from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
-from zurau.replica.epochs import Epochs
 from zurau.replica.events import Received
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
@@ -33,7 +33,6 @@ from zurau.replica.leader import Leader
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import Fetched, Vote, VoteAnswer
 from zurau.replica.partition_state import InSyncProposal
-from zurau.replica.position import EpochMark, Position
 from zurau.replica.progress import Progress
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
@@ -55,16 +54,16 @@ def cut_to_high_watermark(self: ReplicaState, diverging: Position) -> None:
     _cut_end(self, Position(diverging.epoch, self.high_watermark))
 
 
-def forget_mark_at_the_cut(self: Epochs, point: Position) -> None:
-    self.marks = [mark for mark in self.marks if mark.epoch <= point.epoch and mark.start_offset < point.offset]
+def forget_mark_at_the_cut(self: EpochHistory, point: Position) -> None:
+    self._replace([mark for mark in self.marks if mark.epoch <= point.epoch and mark.start_offset < point.offset])
 
 
-def cut_by_offset_only(self: Epochs, point: Position) -> None:
-    self.marks = [mark for mark in self.marks if mark.start_offset <= point.offset]
+def cut_by_offset_only(self: EpochHistory, point: Position) -> None:
+    self._replace([mark for mark in self.marks if mark.start_offset <= point.offset])
 
 
-def forget_epoch_before_the_start(self: Epochs, offset: int) -> None:
-    self.marks = [mark for mark in self.marks if mark.start_offset >= offset] or [EpochMark(self.last, offset)]
+def forget_epoch_before_the_start(self: EpochHistory, offset: int) -> None:
+    self._replace([mark for mark in self.marks if mark.start_offset >= offset] or [EpochMark(self.last, offset)])
 
 
 def high_watermark_before_the_cut(self: Follower, answer: Fetched) -> None:
@@ -256,12 +255,12 @@ MUTATIONS = (
     quorum(
         "the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut), near=21
     ),
-    quorum("a cut drops the mark at its offset", 300, (Epochs, "cut_end", forget_mark_at_the_cut), near=31),
-    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only)),
+    quorum("a cut drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31),
+    quorum("a cut keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
     quorum(
         "retention forgets the epoch before the start",
         800,
-        (Epochs, "cut_start", forget_epoch_before_the_start),
+        (EpochHistory, "advance_start", forget_epoch_before_the_start),
         near=258,
     ),
     quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),

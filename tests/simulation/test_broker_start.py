@@ -12,6 +12,9 @@ from zurau.errors import DiskFault, Refused, SettingsError
 from zurau.journal.reading import FILE as JOURNAL
 from zurau.journal.reading import read_journal
 from zurau.journal.records import LogId
+from zurau.log.check import check_log
+from zurau.log.last_known import LastKnown
+from zurau.log.repair import repair_segment
 from zurau.log.settings import LogSettings
 from zurau.records.batch import iter_batches, stamp
 from zurau.simulation.broker import SimulatedBroker
@@ -116,6 +119,52 @@ def test_a_first_start_that_power_failure_cut_short_is_done_again(operations):
     disk.crash()
     broker = SimulatedBroker(operations, LogSettings(), disk=disk)
     assert SimulatedClient(broker).create_topic("t") == ErrorCode.NONE
+
+
+def repair(disk, directory: str) -> None:
+    damage = list(check_log(disk, directory, LastKnown()))
+    assert damage
+    for path in {one.file for one in damage}:
+        repair_segment(disk, [one for one in damage if one.file == path])
+
+
+def test_repaired_metadata_is_served_with_what_is_left_and_no_data_is_put_aside(broker, caplog, client, disk):
+    client.create_topic("other")
+    broker.stop()
+    disk.flip_bit(f"{METADATA}/{SEGMENT}", disk.read_file(f"{METADATA}/{SEGMENT}").index(b"\x02t") + 1)
+    with pytest.raises(DiskFault, match="zurau log repair"):
+        broker.start()
+    repair(disk, METADATA)
+    broker.start()
+    assert client.fetch("t").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert client.produce("other", client.batch(b"a")).error_code == ErrorCode.NONE
+    assert disk.exists(f"t-0/{SEGMENT}"), "its topic may only have been forgotten"
+    assert "no topic explains the data in t-0; its record may have been lost" in caplog.text
+
+
+def test_records_that_build_on_a_lost_one_are_passed_over_after_a_repair(broker, caplog, client, disk):
+    client.delete_topic("t")
+    client.create_topic("other")
+    broker.stop()
+    disk.flip_bit(f"{METADATA}/{SEGMENT}", disk.read_file(f"{METADATA}/{SEGMENT}").index(b"\x02t") + 1)
+    repair(disk, METADATA)
+    broker.start()
+    assert "means nothing without a lost one" in caplog.text
+    assert client.produce("other", client.batch(b"a")).error_code == ErrorCode.NONE
+
+
+def test_repaired_groups_are_served_with_what_is_left(broker, client, disk):
+    client.commit("t", 2)
+    broker.stop()
+    disk.flip_bit(f"__consumer_offsets-0/{SEGMENT}", disk.file_size(f"__consumer_offsets-0/{SEGMENT}") - 1)
+    broker.start()
+    assert client.commit("t", 3) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    broker.stop()
+    repair(disk, "__consumer_offsets-0")
+    broker.start()
+    assert client.committed("t") == 1, "the last commit is given up"
+    assert client.commit("t", 3) == ErrorCode.NONE
+    assert kinds(broker) == []
 
 
 # Partitions

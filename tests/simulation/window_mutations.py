@@ -23,11 +23,11 @@ from zurau.machines.controller.commands import AllocateProducerIds
 from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.records import ProducerIdsAllocated
-from zurau.partition import host as host_module
-from zurau.partition.host import MachineHost
+from zurau.partition import replay as replay_module
 from zurau.partition.producers import Producers
+from zurau.partition.replay import Replay
 from zurau.ports import Disk
-from zurau.records.batch import HEADER_BYTES, BatchHeader, check_crc
+from zurau.records.batch import HEADER_BYTES, BatchHeader, check_crc, iter_batches
 
 
 def check_what_is_in_the_window(self: Scan, position: int, header: BatchHeader) -> bool:
@@ -77,17 +77,16 @@ def snapshot_one_later(disk: Disk, log: Log, producers: Producers) -> Callable[[
     return lambda: disk.replace_file(path, content)
 
 
-def load_until_a_read_is_short(self: MachineHost[Any]) -> None:
+def replay_until_a_read_is_short(self: Replay, upto_offset: Offset) -> None:
     """A read that is not full is taken for the last one; but whole batches seldom fill it."""
-    log = self.partition.log
-    while self._applied < log.end_offset:
-        chunk = log.read(self._applied, host_module.READ_BYTES, log.end_offset, may_block=True)
-        self._applied = self._apply_batches(memoryview(chunk))
-        if len(chunk) < host_module.READ_BYTES:
+    while self.next_offset < upto_offset:
+        chunk = self._partition.log.read(self.next_offset, replay_module.READ_BYTES, upto_offset, may_block=True)
+        for header, batch in iter_batches(memoryview(chunk)):
+            self._apply_batch(batch, header)
+            self.next_offset = header.next_offset
+        if len(chunk) < replay_module.READ_BYTES:
             break
-    self._applied = log.end_offset
-    self.machine.loaded(self._now_ms())
-    self._watch_deadline()
+    self.next_offset = upto_offset
 
 
 def begin_with_the_last_of_the_block(image: ClusterImage, command: AllocateProducerIds) -> Decided:
@@ -117,7 +116,7 @@ WINDOW_MUTATIONS = (
         (upkeep_module, "producers_snapshot", snapshot_one_later),
         near=40,
     ),
-    in_a_broker("a machine's replay ends at a short read", 30, (MachineHost, "load", load_until_a_read_is_short)),
+    in_a_broker("a machine's replay ends at a short read", 30, (Replay, "catch_up", replay_until_a_read_is_short)),
     in_a_broker(
         "blocks of producer ids overlap",
         30,

@@ -19,6 +19,7 @@ FIXED = {
         api.kafka.find_coordinator.TRANSACTION api.kafka.init_producer_id.FIRST_EPOCH
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
+        api.kafka.list_offsets.EARLIEST_PENDING_UPLOAD
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
@@ -29,11 +30,14 @@ FIXED = {
     "a number of a format": """
         broker.identity.ID_BYTES records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
         records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
+        records.frame_sizes._LZ4_INDEPENDENT records.pure_walk.RECORD_BYTES_MIN records.pure_walk.INT_BITS
+        records.pure_walk.LONG_BITS
         records.frame_sizes._LZ4_RAW_BLOCK records.partitioner._SEED records.partitioner._MULTIPLIER
         records.record._RECORD_BYTES_MIN records.record._VARINT_BITS_MAX log.settings._MESSAGE_BYTES
         log.scan._BASE_OFFSET_BYTES""",
     "a limit that clients meet, tested at its edge": """
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
+        partition.judging.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
@@ -42,7 +46,7 @@ FIXED = {
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
-        settings.INT32_MAX settings.INT64_MAX log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
+        settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
@@ -51,6 +55,11 @@ FIXED = {
         client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
     "how much is shown to a person": """
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
+    "a name for a verdict": """
+        records.pure_walk.SOUND records.pure_walk.KEYLESS records.pure_walk.MISTIMED records.pure_walk.COUNT
+        records.pure_walk.RECORD_LENGTH records.pure_walk.TIMESTAMP records.pure_walk.OFFSET records.pure_walk.KEY
+        records.pure_walk.VALUE records.pure_walk.HEADERS records.pure_walk.LEFT_OVER
+        records.pure_walk.IMPOSSIBLE_TIME""",
     "a set of flags": """
         api.kafka.authorized_operations.ON_TOPIC api.kafka.authorized_operations.ON_CLUSTER
         api.kafka.describe_groups.ON_GROUP""",

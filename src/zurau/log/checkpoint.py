@@ -23,6 +23,8 @@ _CHECKSUM = "checksum"
 class Checkpoint(NamedTuple):
     start_offset: Offset = 0
     compacted_offset: Offset = 0
+    #: Written by a release that left no mark when old segments expired (see Log).
+    is_old: bool = False
 
     def content(self) -> bytes:
         facts = f"{_VERSION}\n{_START} {self.start_offset}\n{_COMPACTED} {self.compacted_offset}\n".encode()
@@ -35,7 +37,9 @@ def parse_checkpoint(content: bytes) -> Checkpoint:
         version, *lines = content.decode().splitlines()
         offsets = {name: int(number) for name, number in (line.split() for line in lines)}
         checkpoint = Checkpoint(offsets[_START], offsets[_COMPACTED])
-        if version == _OLD_VERSION or content == checkpoint.content():
+        if version == _OLD_VERSION:
+            return checkpoint._replace(is_old=True)
+        if content == checkpoint.content():
             return checkpoint
     except (ValueError, KeyError):
         pass

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
+from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
@@ -28,8 +28,9 @@ from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
-from zurau.log.files import ASIDE_SUFFIX, rename_away
+from zurau.log.files import ASIDE_SUFFIX, DELETED_SUFFIX, empty_file, rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.known_damage import save_damage
 from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
@@ -57,8 +58,8 @@ class Log:
     """See the module. Make one with `Log.open`."""
 
     __slots__ = (
-        "_active", "_compaction", "_disk", "_flushing", "_horizon_ms", "_known_since_ms", "_removals", "_saved",
-        "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
+        "_active", "_compaction", "_disk", "_expired_mark", "_flushing", "_horizon_ms", "_known_since_ms", "_removals",
+        "_saved", "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
         "start_offset",
     )  # fmt: skip
 
@@ -90,6 +91,8 @@ class Log:
         self._saved = saved
         self._flushing = Flushing(disk, directory, self.epochs)
         self._removals = recovery.leftovers
+        #: A file that shows that old segments went rightly, until the checkpoint says so.
+        self._expired_mark: str | None = recovery.expired_mark
         self._compaction: CompactionJob | None = None
         #: When the next tombstones may go. Not known after a restart until something else is compacted.
         self._horizon_ms: int | None = None
@@ -113,10 +116,13 @@ class Log:
         if not names:
             disk.make_directory(directory)
         saved = _load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
-        start_offset = saved.start_offset if saved else None
-        recovery = Recovery(disk, directory, settings, start_offset, last_known, clean=clean or not names)
+        recovery = Recovery(disk, directory, settings, saved, last_known, clean=clean or not names)
         recovery.run(names)
-        return cls(disk, directory, settings, recovery, saved, now_ms)
+        opened = cls(disk, directory, settings, recovery, saved, now_ms)
+        if opened._expired_mark is not None:
+            with suppress(DiskFault):  # then the mark stays
+                opened._save()
+        return opened
 
     # What is known of it
 
@@ -323,9 +329,7 @@ class Log:
             start_offset=self.start_offset,
             upto_offset=upto_offset,
         )
-        if count:
-            self._remove_oldest(count)
-        return count
+        return self._remove_oldest(count) if count else 0
 
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
@@ -333,18 +337,47 @@ class Log:
         if expires and is_older(active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms):
             self._roll(self.end_offset)
 
-    def _remove_oldest(self, count: int) -> None:
+    def _remove_oldest(self, count: int) -> int:
+        """Returns how many could be removed."""
+        if not self._flushing.names_are_safe or not self._active.size:
+            count = self._keep_start_safe(count)
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
+        self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self.epochs.cut_start(self.start_offset)
-        if not self._flushing.names_are_safe or not self._active.size:
-            # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
-            # directory, and the log would begin at offset 0 again.
-            self._save()
-            self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self._segments = kept
         self._flushing.forget(removed)
         self._put_away(removed)
+        if self._saved is None or self._saved.start_offset < self.start_offset:
+            self._mark_expired(removed[-1].path + DELETED_SUFFIX)
+        return count
+
+    def _mark_expired(self, path: str | None) -> None:
+        """Keep one removed file, empty, until the checkpoint tells the new start: the others did not get lost.
+
+        The checkpoint is not written at once, because that blocks.
+        """
+        if self._expired_mark is not None:
+            self._removals.append(self._expired_mark)
+        self._expired_mark = path
+
+    def _keep_start_safe(self, count: int) -> int:
+        """What stays may not be on disk yet, and a crash could leave an empty directory, which would begin at 0 again.
+
+        So the start is written down. If there is no room even for that, the names of what stays tell it: then they
+        are made safe, and of segments that all may go one is kept.
+        """
+        start = max(self.start_offset, self._segments[count].base_offset)
+        try:
+            self._save(Checkpoint(start, self.compacted_offset))
+        except FlushFailed:
+            raise
+        except DiskFault:
+            count = count if self._active.size else count - 1
+            if not count:
+                raise
+            self._disk.flush_directory(self.directory)
+        return count
 
     def _put_away(self, segments: list[Segment]) -> None:
         """Take the files of segments that are no longer in the log out of the way; a worker removes them."""
@@ -358,10 +391,16 @@ class Log:
         paths, self._removals = self._removals, []
         if not paths:
             return None
+        mark = self._expired_mark
 
         def work() -> None:
+            if mark is not None:
+                self._disk.flush_directory(self.directory)  # it has its new name for good before it is emptied
             for path in paths:
-                self._disk.remove(path)
+                if path == mark:
+                    empty_file(self._disk, path)
+                else:
+                    self._disk.remove(path)
 
         return work
 
@@ -412,6 +451,10 @@ class Log:
                 segment.index_time()
                 segment.write_indexes()
             self._save_if_new()
+            save_damage(self._disk, self.directory, self.damage)
+            with suppress(DiskFault):
+                for path in self._removals:
+                    self._disk.remove(path)
         for segment in self._segments:
             segment.close()
 
@@ -427,8 +470,9 @@ class Log:
 
     def _save_if_new(self) -> None:
         if self._saved is None and self._checkpoint == Checkpoint():
-            with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
-                self._save()
+            if len(self._segments) > 1:  # or else, if the first one is ever missing, all are
+                with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+                    self._save()
         elif self._checkpoint != self._saved:
             self._save()
 
@@ -440,6 +484,7 @@ class Log:
         checkpoint = checkpoint or self._checkpoint
         self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
         self._saved = checkpoint
+        self._mark_expired(None)
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

@@ -28,10 +28,12 @@ from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
 from zurau.log import epochs as epoch_file
 from zurau.log.batch_file import SegmentEnd
+from zurau.log.checkpoint import Checkpoint
 from zurau.log.damage import ADVICE, DamagedRange
 from zurau.log.epochs import EpochCache, EpochEntry, parse_epochs
 from zurau.log.files import (
     ASIDE_SUFFIX,
+    DELETED_SUFFIX,
     LEFTOVER_SUFFIXES,
     LOG_SUFFIX,
     OFFSET_SUFFIX,
@@ -53,6 +55,7 @@ from zurau.log.glance import (
     proven_offset,
     walked_end,
 )
+from zurau.log.known_damage import FILE_NAME, restore_damage, save_damage
 from zurau.log.last_known import LastKnown
 from zurau.log.scan import BadStretch, Scan, highest_offset
 from zurau.log.segment import Segment
@@ -70,7 +73,7 @@ class Recovery:
         disk: Disk,
         directory: str,
         settings: LogSettings,
-        start_offset: Offset | None,
+        saved: Checkpoint | None,
         last_known: LastKnown | None,
         *,
         clean: bool,
@@ -78,14 +81,17 @@ class Recovery:
         self._disk = disk
         self._directory = directory
         self._settings = settings
-        #: As it was written down; None if it is not known.
-        self._start_offset = start_offset
+        self._start_offset = saved.start_offset if saved is not None else 0
+        #: Whether all that is missing behind it, and left no mark, is damage.
+        self._start_is_exact = saved is not None and (clean or not saved.is_old)
         self._last_known = last_known
         self._clean = clean
         #: Everything below was flushed. Grows when the indexes are looked at.
         self._flushed_offset = last_known.flushed_offset if last_known else 0
         #: Files that nobody needs any more.
         self.leftovers: list[str] = []
+        #: One that shows that the first segments have expired, though the checkpoint does not say so yet.
+        self.expired_mark: str | None = None
         self.epochs = EpochCache()
         #: Where the oldest epoch begins, if that was written down: no later than the log.
         self.epochs_start: Offset = 0
@@ -102,6 +108,10 @@ class Recovery:
         self._sort_out_overlaps()
         self._check()
         self._go_on_behind_what_is_known()
+        restore_damage(self._disk, self._directory, self.segments)
+        damage = [one for segment in self.segments for one in segment.damage]
+        if damage or FILE_NAME in names:
+            save_damage(self._disk, self._directory, damage)
         self._load_epochs()
 
     # Which files there are
@@ -141,12 +151,16 @@ class Recovery:
 
     def _load(self, names: list[str]) -> Iterator[Segment]:
         bases = [int(name.removesuffix(LOG_SUFFIX)) for name in names if name.endswith(LOG_SUFFIX)]
-        start = self._start_offset or 0
+        start = self._start_offset
         while len(bases) > 1 and bases[1] <= start:
             self.leftovers += rename_away(self._disk, segment_stem(self._directory, bases.pop(0)))
-        if not bases or (self._start_offset is not None and bases[0] > start and self._clean):
-            # An empty one in the place of what is missing, or of a log that is new. After a crash nothing can be said
-            # of the start: only a clean stop writes down which segments have expired.
+        if bases and bases[0] > start:
+            marks = [path for path in self.leftovers if path < segment_stem(self._directory, bases[0])]
+            self.expired_mark = next((path for path in marks if path.endswith(LOG_SUFFIX + DELETED_SUFFIX)), None)
+        if self.expired_mark is not None:
+            self.leftovers.remove(self.expired_mark)
+        if not bases or (self._start_is_exact and bases[0] > start and self.expired_mark is None):
+            # An empty one in the place of what is missing, or of a log that is new.
             empty = Segment(self._disk, self._directory, SegmentEnd(start, 0), base_offset=start)
             if bases:
                 self._make_file(empty)

@@ -17,11 +17,14 @@ from zurau.log.files import LOG_SUFFIX, is_segment_file
 from zurau.log.log import Log
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
+from zurau.settings import KIB
 
 log = logging.getLogger("zurau.partition")
 
 TOPIC_ID_FILE = "partition.metadata"
 PRODUCERS_FILE = "producers.snapshot"
+#: A log this small is walked at the next start sooner than it is flushed with a snapshot of no producers.
+WALKED_BYTES = 64 * KIB
 
 _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
@@ -89,6 +92,8 @@ def restore_producers(disk: Disk, partition_log: Log) -> Producers:
 def producers_snapshot(disk: Disk, partition_log: Log, producers: Producers) -> Callable[[], None]:
     """The work of writing a snapshot of the producers as they are now. It blocks for a flush."""
     path = f"{partition_log.directory}/{PRODUCERS_FILE}"
+    if not len(producers) and partition_log.size_bytes < WALKED_BYTES:
+        return lambda: disk.remove(path)
     content = producers.snapshot(partition_log.end_offset)
 
     def work() -> None:

@@ -75,7 +75,6 @@ def test_an_address_that_is_none_is_wrong_usage(zurau, address):
     [
         (None, "No such file"),
         ("security.protocol=none\n", "is not one of"),
-        ("no.such.setting=1\n", "cannot be obeyed"),
     ],
 )
 def test_a_wrong_client_config_is_wrong_usage(zurau, tmp_path, content, words):

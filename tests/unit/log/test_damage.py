@@ -145,13 +145,32 @@ def test_a_missing_first_segment_is_damage_after_a_clean_stop(bench, disk):
     assert (log.start_offset, ranges(log), readable(log)) == (0, [(0, 10)], list(range(10, 25)))
 
 
-def test_segments_that_expired_are_not_missed(make_bench):
+def test_a_missing_first_segment_is_damage_after_a_crash_if_it_is_known_where_the_log_starts(bench, disk):
+    bench.fill(25)
+    bench.log.close()
+    bench.open(last_known=closed(25))
+    bench.fill(2)
+    disk.remove(LOG_0)
+    log = bench.open(clean=False, last_known=flushed(27))
+    assert (log.start_offset, ranges(log), readable(log)) == (0, [(0, 10)], list(range(10, 27)))
+
+
+@pytest.mark.parametrize("end", ["closed", "killed", "killed twice", "killed before files went"])
+def test_segments_that_expired_are_not_missed(make_bench, end):
     bench = make_bench(retention_bytes=1000)
     bench.fill(25)
-    bench.log.expire(0, 25)
     bench.log.close()
-    log = bench.open(last_known=closed(25))
-    assert (ranges(log), log.start_offset) == ([], 10)
+    bench.open(last_known=closed(25))
+    bench.log.expire(0, 25)
+    if end == "closed":
+        bench.log.close()
+    elif end != "killed before files went":
+        bench.remove()
+    for _ in range(2 if end == "killed twice" else 1):
+        log = bench.open(clean=end == "closed", last_known=flushed(25))
+        bench.remove()
+        assert (ranges(log), log.start_offset) == ([], 10)
+    assert not bench.names(".deleted")
 
 
 def test_a_log_whose_files_are_all_gone_goes_on_where_it_ended(bench, disk):
@@ -382,3 +401,32 @@ def test_an_index_entry_that_points_elsewhere_hides_nothing(bench, disk, entry, 
         assert [header.base_offset for header, _ in iter_batches(data)] == list(range(offset, min(offset + 2, 25)))[
             : len(data) // 100
         ]
+
+
+def test_damage_in_the_middle_is_remembered_over_a_clean_stop(bench, disk):
+    bench.fill(25)
+    disk.flip_bit(LOG_0, 299)
+    bench.open(clean=False, last_known=flushed(25)).close()
+    for _ in range(2):
+        log = bench.open(clean=True, last_known=closed(25))
+        assert (ranges(log), readable(log)) == ([(2, 3)], [0, 1, *range(3, 25)])
+        log.close()
+
+
+def test_damage_that_was_mended_is_forgotten(bench, disk):
+    bench.fill(25)
+    disk.flip_bit(LOG_0, 299)
+    bench.open(clean=False, last_known=flushed(25)).close()
+    disk.flip_bit(LOG_0, 299)
+    log = bench.open(clean=True, last_known=closed(25))
+    assert (ranges(log), readable(log), bench.names("ranges")) == ([], list(range(25)), [])
+
+
+def test_a_reader_who_finds_damage_finds_it_for_all_later_starts(make_bench, disk):
+    bench = make_bench(index_interval_bytes=10_000)
+    bench.fill(25)
+    bench.flush()
+    disk.flip_bit(LOG_0, 216, 1)
+    readable(bench.log)
+    bench.log.close()
+    assert ranges(bench.open(last_known=closed(25))) == [(2, 3)]

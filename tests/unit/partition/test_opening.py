@@ -6,6 +6,7 @@ from zurau.errors import DiskFault
 from zurau.ids import TopicId
 from zurau.node.disk import RealDisk
 from zurau.partition.opening import (
+    WALKED_BYTES,
     holds_partition,
     producers_snapshot,
     read_topic_id,
@@ -72,8 +73,14 @@ def test_a_snapshot_of_more_than_the_log_holds_is_thrown_away_for_good(partition
     assert disk.read_file(SNAPSHOT) is None
 
 
-def test_without_producers_a_snapshot_says_so(partition, batch, disk):
+def test_a_small_log_without_producers_needs_no_snapshot(partition, batch, disk):
     append(partition, batch(b"a"))
+    producers_snapshot(disk, partition.log, partition.producers)()
+    assert not disk.exists(SNAPSHOT)
+
+
+def test_without_producers_a_snapshot_says_so(partition, batch, disk):
+    append(partition, batch(b"a" * WALKED_BYTES))
     append(partition, batch(b"b"))
     producers_snapshot(disk, partition.log, partition.producers)()
     assert Producers().restore(disk.read_file(SNAPSHOT)) == 2
@@ -81,7 +88,7 @@ def test_without_producers_a_snapshot_says_so(partition, batch, disk):
 
 
 def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, disk):
-    append(partition, batch(b"a"))
+    append(partition, batch(b"a" * WALKED_BYTES))
     producers_snapshot(disk, partition.log, partition.producers)()
     disk.open("t-0/00000000000000000000.log").truncate(0)
     assert len(restore_producers(disk, partition.log)) == 0

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from zurau.log import batch_file, scan
-from zurau.partition import host
+from zurau.partition import replay
 from zurau.simulation.constants import DRAWN, as_text, constants, draw, from_text, needed, usual
 
-READ = "partition.host.READ_BYTES"
+READ = "partition.replay.READ_BYTES"
 WALK = "log.batch_file.WALK_BYTES"
 
 
 def test_a_constant_has_its_value_within_the_block_and_the_usual_one_after_it():
     with constants({READ: 7, WALK: 9}):
-        assert (host.READ_BYTES, batch_file.WALK_BYTES) == (7, 9)
-    assert (usual(READ), usual(WALK)) == (host.READ_BYTES, batch_file.WALK_BYTES)
+        assert (replay.READ_BYTES, batch_file.WALK_BYTES) == (7, 9)
+    assert (usual(READ), usual(WALK)) == (replay.READ_BYTES, batch_file.WALK_BYTES)
 
 
 def test_the_usual_value_comes_back_after_a_failure_too():
     with pytest.raises(ZeroDivisionError), constants({READ: 7}):
         raise ZeroDivisionError
-    assert usual(READ) == host.READ_BYTES
+    assert usual(READ) == replay.READ_BYTES
 
 
 def test_modules_that_imported_a_constant_see_the_value_too(monkeypatch):

@@ -72,5 +72,7 @@ def _check_offset(new: NewOffset, metadata_bytes_max: int) -> ErrorCode:
 def fetch(groups: Mapping[str, Group], command: FetchOffsets, ticket: Ticket, step: Step) -> None:
     group = groups.get(command.group_id)
     known = {} if group is None else group.offsets
-    wanted = sorted(known) if command.partitions is None else command.partitions
-    step.answer(ticket, OffsetsFetched({partition: known.get(partition) for partition in wanted}))
+    if command.partitions is None:
+        step.answer(ticket, OffsetsFetched(dict(known)))
+    else:
+        step.answer(ticket, OffsetsFetched({partition: known.get(partition) for partition in command.partitions}))
