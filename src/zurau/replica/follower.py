@@ -7,7 +7,7 @@ leader it asks anybody, to hear who leads. A learner is a follower that does not
 from __future__ import annotations
 
 from zurau.replica.identity import ReplicaId
-from zurau.replica.messages import BeginEpoch, EndEpoch, Fetched, FetchRefused, Message
+from zurau.replica.messages import BeginEpoch, EndEpoch, Fetched, FetchRefused, HighWatermark, Message
 from zurau.replica.roles import Cause, Role
 from zurau.replica.settings import NEVER_MS
 from zurau.replica.state import ReplicaState
@@ -86,6 +86,8 @@ class Follower:
         match message:
             case Fetched() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
                 self._fetched(message)
+            case HighWatermark() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
+                self._committed(message)
             case FetchRefused() if message.fetch_id == self._fetch_id:
                 self._state.leader = None
                 self._stands = False
@@ -132,6 +134,14 @@ class Follower:
             state.leader_start = max(state.leader_start, answer.log_start)
             state.follow_start()
         self._ask()
+
+    def _committed(self, news: HighWatermark) -> None:
+        """Its fetch waits on. The leader compared it with its own log, and nothing was appended here since."""
+        state = self._state
+        self._hear_again()
+        state.raise_high_watermark(min(news.high_watermark, state.log.end_offset))
+        if state.follow_start():
+            self._ask()
 
     # Patience
 

@@ -73,6 +73,16 @@ class FetchRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class HighWatermark:
+    """News for a fetch that waits: more is committed. The fetch goes on waiting, from the higher high watermark on."""
+
+    sender: ReplicaId
+    epoch: Epoch
+    fetch_id: int
+    high_watermark: Offset
+
+
+@dataclass(frozen=True, slots=True)
 class Vote:
     """Would you have me lead (`is_pre`), or: have me lead."""
 
@@ -111,13 +121,49 @@ class EndEpoch:
     successors: Voters
 
 
-Message = Fetch | Fetched | FetchRefused | Vote | VoteAnswer | BeginEpoch | EndEpoch
+Message = Fetch | Fetched | FetchRefused | HighWatermark | Vote | VoteAnswer | BeginEpoch | EndEpoch
+
+
+def with_high_watermark(fetch: Fetch, high_watermark: Offset) -> Fetch:
+    return Fetch(
+        fetch.sender,
+        fetch.epoch,
+        fetch.fetch_id,
+        fetch.position,
+        high_watermark,
+        fetch.broker_epoch,
+        fetch.log_start,
+        fetch.loaded,
+    )
+
+
+def answering(message: Fetched | FetchRefused | HighWatermark, fetch_id: int) -> Fetched | FetchRefused | HighWatermark:
+    """The same, as an answer to another fetch that asks the same."""
+    if message.fetch_id == fetch_id:
+        return message
+    match message:
+        case Fetched():
+            return Fetched(
+                message.sender,
+                message.epoch,
+                fetch_id,
+                message.high_watermark,
+                message.marks,
+                message.batches,
+                message.diverging,
+                message.snapshot,
+                message.log_start,
+            )
+        case FetchRefused():
+            return FetchRefused(message.sender, message.epoch, fetch_id, message.leader)
+        case HighWatermark():
+            return HighWatermark(message.sender, message.epoch, fetch_id, message.high_watermark)
 
 
 def leader_named_by(message: Message) -> ReplicaId | None:
     """Who leads in the message's epoch, as far as it says."""
     match message:
-        case Fetched() | BeginEpoch():
+        case Fetched() | HighWatermark() | BeginEpoch():
             return message.sender
         case FetchRefused() | VoteAnswer():
             return message.leader

@@ -35,6 +35,7 @@ class Progress:
         "position",
         "stands",
         "state",
+        "told_high_watermark",
         "told_start",
     )
 
@@ -47,6 +48,8 @@ class Progress:
         #: Where its log begins, as it said last, and where it was told that the leader's begins.
         self.log_start: Offset = 0
         self.told_start: Offset = 0
+        #: The high watermark that it knows, or has been told.
+        self.told_high_watermark: Offset = 0
         #: A question that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
         #: Its silence says that it asks.
@@ -88,6 +91,7 @@ class Progress:
         self._loaded = -1
         self.broker_epoch = fetch.broker_epoch
         self.log_start = fetch.log_start
+        self.told_high_watermark = fetch.high_watermark
         if fetch.position != self.position or fetch.position == leader_end:
             self._moved_ms = now_ms
         if fetch.position == leader_end:

@@ -13,7 +13,7 @@ from zurau.ids import Offset
 from zurau.replica.effects import LeadershipEstablished, ReadAndSend
 from zurau.replica.identity import ReplicaId
 from zurau.replica.membership import Voters
-from zurau.replica.messages import Fetch, Fetched, SnapshotPoint
+from zurau.replica.messages import Fetch, Fetched, HighWatermark, SnapshotPoint
 from zurau.replica.position import Batch
 from zurau.replica.progress import Progress
 from zurau.replica.state import ReplicaState
@@ -75,9 +75,13 @@ class Serving:
         for progress in self._followers.values():
             if progress.parked is not None:
                 fetch = progress.parked[0]
-                is_news = fetch.position != state.log.position or fetch.high_watermark < state.high_watermark
-                if is_news or progress.told_start < state.log.start_offset > fetch.log_start:
+                has_more = fetch.position != state.log.position
+                if has_more or progress.told_start < state.log.start_offset > fetch.log_start:
                     self._answer(progress, fetch)
+                elif progress.told_high_watermark < state.high_watermark:
+                    progress.told_high_watermark = state.high_watermark
+                    news = HighWatermark(state.id, state.epoch, fetch.fetch_id, state.high_watermark)
+                    state.send(fetch.sender.broker, news)
 
     def answer_overdue(self) -> None:
         for progress in self._followers.values():

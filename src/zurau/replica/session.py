@@ -30,11 +30,19 @@ broker, `Answering` on the leader's; `streams.py` holds those of one broker.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from zurau.replica.events import AnswerStands, FetchProgressed, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
+from zurau.replica.messages import (
+    Fetch,
+    Fetched,
+    FetchRefused,
+    HighWatermark,
+    Message,
+    answering,
+    with_high_watermark,
+)
 
 Said = tuple[PartitionId, Message]
 Notice = tuple[PartitionId, AnswerStands | FetchStands | StoodUntil | FetchProgressed]
@@ -181,20 +189,24 @@ class Asking:
         return partition in self._heard and self._heard_in[partition] > self._answered
 
     def _hear(self, partition: PartitionId, message: Message) -> Iterator[Said]:
-        if not isinstance(message, Fetched | FetchRefused):
+        if not isinstance(message, Fetched | FetchRefused | HighWatermark):
             yield partition, message
             return
         if self._has_asked_since(partition):
             return
         if not self._stands(partition):
-            self._heard.pop(partition, None)
+            if not isinstance(message, HighWatermark):
+                self._heard.pop(partition, None)
             return  # it asks something else meanwhile: this is the answer to what it asked before
         heard, now = self._heard[partition], self._asks[partition]
-        if isinstance(message, FetchRefused) or has_news(message, heard):
+        if isinstance(message, HighWatermark):
+            self._heard[partition] = with_high_watermark(heard, message.high_watermark)
+            self._asks[partition] = with_high_watermark(now, message.high_watermark)
+        elif isinstance(message, FetchRefused) or has_news(message, heard):
             self._use_up(partition)
         else:
             self._answers[partition] = message
-        yield partition, replace(message, fetch_id=now.fetch_id)
+        yield partition, answering(message, now.fetch_id)
 
     def _end_silence(self, partition: PartitionId) -> None:
         leader = self.silent.pop(partition, None)
@@ -230,6 +242,8 @@ class Answering:
         #: Partitions that asked in words are answered in words; from then on silence will do.
         self._unanswered: dict[PartitionId, None] = {}
         self._words: dict[PartitionId, Message] = {}
+        #: Those for which only the high watermark has moved: told with other words, or a little later by themselves.
+        self._advances: dict[PartitionId, HighWatermark] = {}
         self._others: list[Said] = []
         #: In order, and each once.
         self._closed: dict[PartitionId, None] = {}
@@ -263,14 +277,17 @@ class Answering:
 
     def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here answers, or wants something else said."""
-        if not isinstance(message, Fetched | FetchRefused):
+        if not isinstance(message, Fetched | FetchRefused | HighWatermark):
             self._others.append((partition, message))
             return
         asked = self._asks.get(partition)
         if asked is None or asked.fetch_id != message.fetch_id:
             return  # an answer that took so long that something else is asked now, or nothing
-        if partition in self._unanswered or has_news(message, asked):
+        if isinstance(message, HighWatermark):
+            self._advances[partition] = message
+        elif partition in self._unanswered or has_news(message, asked):
             self._words[partition] = message
+            self._advances.pop(partition, None)
 
     def close(self, partition: PartitionId) -> None:
         """The replica here is out of order, or another than it was: nobody may take silence for its sign of life."""
@@ -291,6 +308,10 @@ class Answering:
     @property
     def has_news(self) -> bool:
         return bool(self._words or self._others or self._closed)
+
+    @property
+    def has_advances(self) -> bool:
+        return bool(self._advances)
 
     @property
     def closing(self) -> tuple[PartitionId, ...]:
@@ -314,7 +335,10 @@ class Answering:
             return None
         self.is_open = False
         later = self._split()
-        said = (*self._words.items(), *self._others)
+        said = (*self._words.items(), *self._advances.items(), *self._others)
+        for partition, news in self._advances.items():
+            self._asks[partition] = with_high_watermark(self._asks[partition], news.high_watermark)
+        self._advances = {}
         answer = Answer(self._session, self._number, said, tuple(self._closed), name=self._name)
         for partition, message in self._words.items():
             self._unanswered.pop(partition, None)
@@ -342,6 +366,7 @@ class Answering:
 
     def _drop(self, partition: PartitionId) -> bool:
         self._words.pop(partition, None)
+        self._advances.pop(partition, None)
         self._unanswered.pop(partition, None)
         self._end_silence(partition)
         return self._asks.pop(partition, None) is not None

@@ -18,6 +18,8 @@ class ReplicaSettings:
     retry_ms: int = 250
     #: A leader without news answers a fetch after so long: this is its sign of life.
     fetch_wait_ms: int = 200
+    #: That more is committed is told with the next records, or so much later by itself.
+    high_watermark_delay_ms: int = 10
     #: The followers that a resigning leader names stand for election one after the other, so far apart.
     stagger_ms: int = 150
     #: An in-sync replica that was not caught up for so long is reported.

@@ -17,10 +17,10 @@ from __future__ import annotations
 from zurau.ids import BrokerId, Epoch
 from zurau.ports import Randomness
 from zurau.replica.identity import PartitionId
-from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
+from zurau.replica.messages import Fetch, Fetched, FetchRefused, HighWatermark, Message
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Answering, Asking, Notice, Question, Said
-from zurau.replica.settings import ReplicaSettings
+from zurau.replica.settings import NEVER_MS, ReplicaSettings
 
 _SESSION_BOUND = 1 << 48
 _ASKS = (Role.FOLLOWER, Role.PROSPECTIVE)
@@ -29,7 +29,15 @@ _ASKS = (Role.FOLLOWER, Role.PROSPECTIVE)
 class Peer:
     """Another broker, and both directions."""
 
-    __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "next_question_due_ms", "replies")
+    __slots__ = (
+        "advance_due_ms",
+        "answer_due_ms",
+        "answering",
+        "asking",
+        "give_up_ms",
+        "next_question_due_ms",
+        "replies",
+    )
 
     def __init__(self, session: int, name: int, max_bytes: int) -> None:
         self.asking = Asking(session)
@@ -39,6 +47,8 @@ class Peer:
         #: When to answer theirs without news, and when to stop waiting for the next.
         self.answer_due_ms = 0
         self.next_question_due_ms = 0
+        #: When to tell high watermarks that have moved, if nothing else is told before.
+        self.advance_due_ms = NEVER_MS
         #: Answers that wait for nothing.
         self.replies: list[Answer] = []
 
@@ -66,7 +76,7 @@ class Streams:
             case Fetch():
                 self._withdraw(partition, but=to)  # one asks one leader
                 peer.asking.tell(partition, message)
-            case Fetched() | FetchRefused():
+            case Fetched() | FetchRefused() | HighWatermark():
                 peer.answering.tell(partition, message)
             case _ if peer.answering.is_open:
                 peer.answering.tell(partition, message)
@@ -152,8 +162,14 @@ class Streams:
     def due(self, now_ms: int) -> list[tuple[BrokerId, Question | Answer]]:
         found: list[tuple[BrokerId, Question | Answer]] = []
         for broker, peer in self.peers.items():
-            if peer.answering.is_open and (peer.answering.has_news or now_ms >= peer.answer_due_ms):
+            if not peer.answering.has_advances:
+                peer.advance_due_ms = NEVER_MS
+            elif peer.advance_due_ms == NEVER_MS:
+                peer.advance_due_ms = now_ms + self._settings.high_watermark_delay_ms
+            is_due = now_ms >= min(peer.answer_due_ms, peer.advance_due_ms)
+            if peer.answering.is_open and (peer.answering.has_news or is_due):
                 answer = peer.answering.answer()
+                peer.advance_due_ms = NEVER_MS
                 found += [(broker, answer)] if answer is not None else []
                 peer.next_question_due_ms = now_ms + self._settings.fetch_timeout_ms
             elif peer.answering.expects_question and now_ms >= peer.next_question_due_ms:
@@ -170,6 +186,8 @@ class Streams:
     def deadline_ms(self) -> int | None:
         """When something is due although nothing happens."""
         open_ = [peer.give_up_ms for peer in self.peers.values() if peer.asking.open_questions]
-        open_ += [peer.answer_due_ms for peer in self.peers.values() if peer.answering.is_open]
+        open_ += [
+            min(peer.answer_due_ms, peer.advance_due_ms) for peer in self.peers.values() if peer.answering.is_open
+        ]
         open_ += [peer.next_question_due_ms for peer in self.peers.values() if peer.answering.expects_question]
         return min(open_, default=None)

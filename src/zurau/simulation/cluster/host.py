@@ -269,7 +269,8 @@ class Host:
                 self.appended_from = len(self.disk.seen.items)
                 for item in items:
                     self.disk.append(item, self.group.truth.compacted)
-                self.memory.appended(items)
+                # What compaction has removed elsewhere counts as read: what compaction leaves of producers is not modelled.
+                self.memory.appended(tuple(self.disk.seen.items[self.appended_from :]))
             case CutEnd(point):
                 self.disk.cut(point)
                 self.memory.cut()

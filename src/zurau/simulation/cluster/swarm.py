@@ -95,10 +95,11 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
     links = Random(f"links {mode} {seed}")
     swarm = replace(
         swarm,
-        batch_ms=links.choice([0, 0, 0, 0, 20, 150]),
+        batch_ms=links.choice([0, 0, 0, 0, 10, 40]),
         settings=replace(
             swarm.settings,
             fetch_max_bytes=links.choice([1, 1 << 20, 1 << 20]),
+            high_watermark_delay_ms=links.choice([0, 10, 60]),
             response_max_bytes=links.choice([1, 12, 1 << 20, 1 << 20]),
         ),
     )

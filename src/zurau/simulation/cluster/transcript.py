@@ -36,7 +36,17 @@ from zurau.replica.events import (
     StoodUntil,
     TimePassed,
 )
-from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, Vote, VoteAnswer
+from zurau.replica.messages import (
+    BeginEpoch,
+    EndEpoch,
+    Fetch,
+    Fetched,
+    FetchRefused,
+    HighWatermark,
+    Message,
+    Vote,
+    VoteAnswer,
+)
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.host import Host
@@ -160,6 +170,8 @@ def in_words(message: Message) -> str:
         case Fetched():
             items = ", ".join(map(str, (*message.marks, *message.batches))) or "nothing new"
             return f"{items}; high watermark {message.high_watermark} (epoch {message.epoch})"
+        case HighWatermark():
+            return f"high watermark {message.high_watermark} (epoch {message.epoch})"
         case FetchRefused():
             return f"I do not lead; {message.leader or 'nobody I know'} does (epoch {message.epoch})"
         case Vote():
