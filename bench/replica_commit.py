@@ -18,17 +18,17 @@ from typing import Any
 
 from measure import Spread, show
 from zurau.ids import BrokerId, TopicId
-from zurau.replica.effects import Announce, ReadAndSend, Send, StartFlush
-from zurau.replica.events import Event, Flushed, Received, RecordsOffered, TimePassed
-from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.log_view import LogView
-from zurau.replica.membership import Membership
-from zurau.replica.messages import Fetched
-from zurau.replica.position import Batch
-from zurau.replica.replica import Replica
-from zurau.replica.roles import Role
-from zurau.replica.settings import NEVER_MS, ReplicaSettings
-from zurau.replica.streams import Streams
+from zurau.replica.core.effects import ReadAndSend, RoleChanged, Send, StartFlush
+from zurau.replica.core.events import Event, Flushed, Received, RecordsOffered, TimePassed
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.items import Batch
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.membership import Membership
+from zurau.replica.core.messages import Fetched
+from zurau.replica.core.roles import Role
+from zurau.replica.core.settings import NEVER_MS, ReplicaSettings
+from zurau.replica.quorum.replica import Replica
+from zurau.replica.session.sessions import Sessions
 from zurau.simulation.world import SeededRandomness
 
 SETTINGS = ReplicaSettings()
@@ -98,7 +98,7 @@ class Broker:
     def __init__(self, trio: Trio, broker: BrokerId) -> None:
         self.id = broker
         self._trio = trio
-        self._streams = Streams(SETTINGS, SeededRandomness(broker))
+        self._streams = Sessions(SETTINGS, SeededRandomness(broker))
         self.replicas: dict[PartitionId, Replica] = {}
         self._logs: dict[PartitionId, list[Batch]] = {}
         self._wakes: dict[PartitionId | None, int] = {}
@@ -132,29 +132,29 @@ class Broker:
                     trio.in_core(self._streams.send, to, partition, _with_batches(message, found))
                 case StartFlush(number):
                     trio.soon.append(lambda number=number: self.tell(partition, Flushed(number)))  # type: ignore[misc]
-                case Announce(role, epoch):
+                case RoleChanged(role, epoch):
                     assert self.id == BROKERS[0] or role is not Role.LEADER, "the first broker leads"
-                    self._streams.turned(partition, role, epoch)
+                    self._streams.role_changed(partition, role, epoch)
                 case _:
                     self._logs[partition] += [each for each in getattr(effect, "items", ()) if isinstance(each, Batch)]
         self._wake(partition, trio.in_core(lambda: replica.deadline_ms), lambda: self.tell(partition, TimePassed()))
 
     def hear(self, sender: BrokerId, it: Any) -> None:
-        trio, streams = self._trio, self._streams
+        trio, sessions = self._trio, self._streams
         trio.messages += 1
         trio.touched[self] = None
-        said = trio.in_core(streams.heard, sender, it, trio.now_ms)
-        self._send(trio.in_core(streams.replies))
+        said = trio.in_core(sessions.receive, sender, it, trio.now_ms)
+        self._send(trio.in_core(sessions.replies))
         self._pass_on_notices()
         for partition, message in said:
             self.tell(partition, Received(message))
 
     def pump(self) -> None:
-        trio, streams = self._trio, self._streams
+        trio, sessions = self._trio, self._streams
         self._pass_on_notices()
-        self._send(trio.in_core(streams.due, trio.now_ms))
+        self._send(trio.in_core(sessions.due, trio.now_ms))
         self._pass_on_notices()
-        self._wake(None, streams.deadline_ms or NEVER_MS, lambda: trio.touched.setdefault(self))
+        self._wake(None, sessions.deadline_ms or NEVER_MS, lambda: trio.touched.setdefault(self))
 
     def _send(self, messages: list[tuple[BrokerId, Any]]) -> None:
         for to, it in messages:

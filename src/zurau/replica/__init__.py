@@ -5,7 +5,7 @@ has no width), *position* (last mark and end), *voter*, *in-sync set*, *high wat
 
     replica.py            quorum mode: told an event, it says the effects; roles.py has the table of what it becomes
     in_sync_replica.py    in-sync mode: the same events and effects, and a controller in the place of votes
-    streams.py            everything that replicas of one broker say to those of another, in one stream (session.py)
+    sessions.py            everything that replicas of one broker say to those of another, in one stream (session.py)
     lone.py               one broker is a quorum of one: what `partition/` uses today
 
 Laws: no clock, socket, disk or randomness of its own; a batch is bytes with an offset and a count; what must be durable

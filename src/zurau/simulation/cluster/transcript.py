@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zurau.replica.effects import (
+from zurau.replica.core.effects import (
+    AdvanceHighWatermark,
     AdvanceStart,
-    Announce,
+    AlterPartition,
     Append,
-    AskController,
-    CutEnd,
     Effect,
     FetchSnapshot,
     LeadershipEstablished,
     ReadAndSend,
     Refuse,
-    Release,
     RestartLog,
+    RoleChanged,
     SaveVote,
     Send,
     StartFlush,
+    Truncate,
 )
-from zurau.replica.events import (
-    AnswerStands,
+from zurau.replica.core.events import (
     BrokerRegistered,
     Event,
-    FetchStands,
     Flushed,
+    FollowerQuiesced,
+    LeaderQuiesced,
     LogStartMoved,
     PartitionChanged,
     Received,
     RecordsOffered,
     SnapshotProgressed,
     SnapshotStored,
-    StoodUntil,
     TimePassed,
+    Unquiesced,
 )
-from zurau.replica.messages import (
+from zurau.replica.core.messages import (
     BeginEpoch,
     EndEpoch,
     Fetch,
@@ -79,9 +79,9 @@ class Transcript:
         if self._waiting is not None:
             self.note(self._waiting)
             self._waiting = None
-        leads = isinstance(effect, Announce) and effect.role == "leader"
+        leads = isinstance(effect, RoleChanged) and effect.role == "leader"
         self.note(
-            f"    {host.name} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, CutEnd | RestartLog)
+            f"    {host.name} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, Truncate | RestartLog)
         )
 
 
@@ -89,11 +89,11 @@ def event_in_words(event: Event) -> str:
     match event:
         case Received(message):
             return f"hears from {message.sender}: {in_words(message)}"
-        case FetchStands(fetch):
+        case FollowerQuiesced(fetch):
             return f"takes the silence of {fetch.sender} for: {in_words(fetch)}"
-        case AnswerStands(answer):
+        case LeaderQuiesced(answer):
             return f"takes the silence of {answer.sender} for: {in_words(answer)}"
-        case StoodUntil(replica, at_ms):
+        case Unquiesced(replica, at_ms):
             return f"has heard nothing from {replica} since {at_ms}, or something else"
         case TimePassed():
             return "wakes"
@@ -123,7 +123,7 @@ def effect_in_words(effect: Effect) -> str:
             return f"saves epoch {epoch}, " + (f"votes for {voted_for}" if voted_for is not None else "no vote yet")
         case Append(items):
             return f"appends {', '.join(map(str, items))}"
-        case CutEnd(point):
+        case Truncate(point):
             return f"cuts its log at {point}"
         case AdvanceStart(offset):
             return f"removes what is below {offset}"
@@ -131,9 +131,9 @@ def effect_in_words(effect: Effect) -> str:
             return f"to {to}: {in_words(message)}"
         case ReadAndSend(to, message, from_offset, upto_offset, _):
             return f"to {to}: {in_words(message)}, records {from_offset} to {upto_offset}"
-        case Release(high_watermark):
+        case AdvanceHighWatermark(high_watermark):
             return f"high watermark {high_watermark}"
-        case Announce(role, epoch, leader):
+        case RoleChanged(role, epoch, leader):
             follows = f" of {leader}" if leader is not None and role == "follower" else ""
             return f"is {role}{follows} in epoch {epoch}"
         case RestartLog(point):
@@ -152,7 +152,7 @@ def _rare_effect_in_words(effect: Effect) -> str:
             return f"refuses: {reason}"
         case FetchSnapshot(leader, point):
             return f"asks {leader} for a snapshot of what was below {point.mark.start_offset}"
-        case AskController(proposal):
+        case AlterPartition(proposal):
             names = ", ".join(map(str, proposal.in_sync))
             return f"asks the controller for {names} in sync, instead of state {proposal.partition_epoch}"
         case _:

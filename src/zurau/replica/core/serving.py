@@ -1,0 +1,160 @@
+"""SessionServer fetches: what every leader does, however it came to lead.
+
+A question that has no news waits, a little, for some: the answer then also says that the leader is alive. A question
+whose position is not on this log is corrected at once, and says nothing about how far the follower is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from zurau.epochs import EpochMark, Position
+from zurau.ids import Offset
+from zurau.replica.core.effects import LeadershipEstablished, ReadAndSend
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch
+from zurau.replica.core.membership import Voters
+from zurau.replica.core.messages import Fetch, Fetched, HighWatermark, SnapshotPoint
+from zurau.replica.core.progress import Progress
+from zurau.replica.core.state import ReplicaState
+
+
+class Serving:
+    def __init__(self, state: ReplicaState) -> None:
+        self._state = state
+        self._followers: dict[ReplicaId, Progress] = {}
+        #: The leader's mark is committed, and with it everything before it: only now the high watermark is not too low.
+        self.is_established = False
+
+    def lead(self) -> None:
+        """The first act of a leader: its mark."""
+        state = self._state
+        state.leader = state.id
+        state.is_loading, state.loaded = False, 0
+        state.append(EpochMark(state.epoch, state.log.end_offset))
+
+    def establish(self) -> None:
+        if not self.is_established:
+            self.is_established = True
+            self._state.effects.append(LeadershipEstablished(self._state.epoch))
+
+    def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
+        state = self._state
+        state.append(Batch(state.epoch, state.log.end_offset, count, data, voters))
+        self.tell_news()
+
+    def answer_fetch(self, fetch: Fetch) -> Progress | None:
+        """What is known of the follower now; None when its log has to be corrected first."""
+        state = self._state
+        progress = self._followers.setdefault(fetch.sender, Progress(state.now_ms))
+        correction = self._correction(fetch)
+        if correction is not None:
+            progress.corrected(fetch, state.now_ms, is_snapshot=correction.snapshot is not None)
+            state.send(fetch.sender.broker, correction)
+            return None
+        progress.asked(fetch, state.log.position, state.now_ms)
+        progress.park(fetch, state.now_ms + state.settings.fetch_wait_ms)
+        return progress
+
+    @property
+    def quiesced_with(self) -> tuple[ReplicaId, ...]:
+        return tuple(replica for replica, progress in self._followers.items() if progress.is_quiesced)
+
+    def quiesce(self, fetch: Fetch) -> None:
+        """It is asked until further notice, so it waits until then."""
+        if fetch.epoch == self._state.epoch:
+            self._followers.setdefault(fetch.sender, Progress(self._state.now_ms)).quiesce(fetch)
+
+    def unquiesced(self, replica: ReplicaId, at_ms: int) -> None:
+        if replica in self._followers:
+            self._followers[replica].unquiesced(at_ms)
+
+    def tell_news(self) -> None:
+        """SessionResponse the parked questions of followers for whom there is something new."""
+        state = self._state
+        for progress in self._followers.values():
+            if progress.parked is not None:
+                fetch = progress.parked[0]
+                has_more = fetch.position != state.log.position
+                if has_more or progress.told_start < state.log.start_offset > fetch.log_start:
+                    self._answer(progress, fetch)
+                elif progress.told_high_watermark < state.high_watermark:
+                    progress.told_high_watermark = state.high_watermark
+                    news = HighWatermark(state.id, state.epoch, fetch.fetch_id, state.high_watermark)
+                    state.send(fetch.sender.broker, news)
+
+    def answer_overdue(self) -> None:
+        for progress in self._followers.values():
+            if progress.parked is not None and self._state.now_ms >= progress.parked[1]:
+                self._answer(progress, progress.parked[0])
+
+    def forget_silent(self, expected: Collection[ReplicaId]) -> None:
+        """One that nobody counts and that has not asked for long is forgotten; if it comes back, it is as if new."""
+        limit_ms = self._state.now_ms - self._state.settings.forget_ms
+        self._followers = {
+            replica: progress
+            for replica, progress in self._followers.items()
+            if replica in expected or progress.asked_ms > limit_ms
+        }
+
+    def parked_until_ms(self) -> list[int]:
+        return [progress.parked[1] for progress in self._followers.values() if progress.parked is not None]
+
+    @property
+    def low_watermark(self) -> Offset:
+        """What is below this is deleted on this leader and on every follower that it knows."""
+        starts = [progress.log_start for progress in self._followers.values() if progress.has_fetched]
+        return min([self._state.log.start_offset, *starts])
+
+    def stored_by(self, replica: ReplicaId) -> Offset:
+        """How far a replica counts, this one included: only what it has stored, and only behind this leader's mark."""
+        state = self._state
+        if replica != state.id:
+            return self._followers[replica].stored_in(state.epoch)
+        return state.stored.offset if state.stored.epoch == state.epoch else -1
+
+    def _correction(self, fetch: Fetch) -> Fetched | None:
+        """What to answer to a follower whose log is not a beginning of this one."""
+        log = self._state.log
+        first = log.epochs.marks[0]
+        begins_too_late = fetch.position.offset < log.start_offset or fetch.position.epoch < first.epoch
+        if log.start_offset > 0 and begins_too_late:
+            mark = EpochMark(first.epoch, log.start_offset)
+            return self._fetched(fetch, snapshot=SnapshotPoint(mark, self._state.membership.first))
+        diverging = log.where_diverging(fetch.position)
+        return self._fetched(fetch, diverging=diverging) if diverging is not None else None
+
+    def _answer(self, progress: Progress, fetch: Fetch) -> None:
+        state = self._state
+        progress.answered(state.now_ms)
+        progress.told_start = state.log.start_offset
+        answer = self._fetched(fetch, marks=state.log.epochs.after(fetch.position.epoch))
+        state.effects.append(
+            ReadAndSend(
+                fetch.sender.broker,
+                answer,
+                fetch.position.offset,
+                state.log.end_offset,
+                state.settings.fetch_max_bytes,
+            )
+        )
+
+    def _fetched(
+        self,
+        fetch: Fetch,
+        *,
+        marks: tuple[EpochMark, ...] = (),
+        diverging: Position | None = None,
+        snapshot: SnapshotPoint | None = None,
+    ) -> Fetched:
+        state = self._state
+        return Fetched(
+            state.id,
+            state.epoch,
+            fetch.fetch_id,
+            state.high_watermark,
+            marks,
+            diverging=diverging,
+            snapshot=snapshot,
+            log_start=state.log.start_offset,
+        )
