@@ -21,7 +21,7 @@ from zurau.replica.core.log_view import LogView
 from zurau.replica.core.partition_state import PartitionState
 from zurau.replica.core.settings import NEVER_MS, ReplicaSettings
 from zurau.replica.in_sync.replica import InSyncReplica
-from zurau.replica.session.session import SessionRequest, SessionResponse
+from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.replica.session.sessions import Sessions
 from zurau.simulation.world import SeededRandomness
 

@@ -17,7 +17,9 @@ from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Role
 from zurau.replica.in_sync.replica import InSyncReplica
 from zurau.replica.in_sync.roles import InSyncFollower
-from zurau.replica.session.session import SessionClient, SessionRequest, SessionResponse, SessionServer
+from zurau.replica.session.client import SessionClient
+from zurau.replica.session.messages import SessionRequest, SessionResponse
+from zurau.replica.session.server import SessionServer
 from zurau.replica.session.sessions import Sessions
 from zurau.simulation.cluster import controller as controller_module
 from zurau.simulation.cluster import host as host_module

@@ -10,7 +10,9 @@ from zurau.replica.core.events import FetchProgressed, FollowerQuiesced, LeaderQ
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.items import Batch
 from zurau.replica.core.messages import BeginEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
-from zurau.replica.session.session import SessionClient, SessionRequest, SessionResponse, SessionServer
+from zurau.replica.session.client import SessionClient
+from zurau.replica.session.messages import SessionRequest, SessionResponse
+from zurau.replica.session.server import SessionServer
 
 FOLLOWER, LEADER = ReplicaId(BrokerId(1), "a"), ReplicaId(BrokerId(2), "a")
 ORDERS = TopicId(bytes(15) + b"o")
@@ -48,7 +50,7 @@ def pair() -> tuple[SessionClient, SessionServer]:
 def test_who_asks_the_same_again_is_not_named_and_nobody_hears_of_it(pair):
     client, server = pair
     request = client.next_request()
-    assert request == SessionRequest(7, 2, name=52)
+    assert request == SessionRequest(7, 2, server_session=52)
     assert (server.receive(request, 2000), server.notices) == ((), [])
 
 
@@ -258,7 +260,7 @@ def test_what_comes_up_while_a_question_waits_is_asked_in_a_second_one(pair):
     server.receive(client.next_request(), NOW_MS)
     client.send(P, fetch(3, offset=6))
     second = client.next_request()
-    assert second == SessionRequest(7, 3, ((P, fetch(3, offset=6)),), name=52)
+    assert second == SessionRequest(7, 3, ((P, fetch(3, offset=6)),), server_session=52)
     assert client.receive(server.next_response(), NOW_MS) == ()
     assert server.receive(second, NOW_MS) == ((P, fetch(3, offset=6)),)
 
@@ -300,7 +302,7 @@ def test_a_session_whose_answers_come_out_of_order_is_begun_anew(pair):
     client.next_request()
     client.send(P, fetch(3, offset=6))
     client.next_request()
-    assert client.receive(SessionResponse(7, 3, name=52), NOW_MS) == ()
+    assert client.receive(SessionResponse(7, 3, server_session=52), NOW_MS) == ()
     assert client.next_request() == SessionRequest(8, 1, ((P, fetch(3, offset=6)), (Q, fetch(2))))
 
 

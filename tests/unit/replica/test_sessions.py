@@ -11,7 +11,7 @@ from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.messages import BeginEpoch, Fetch, Fetched, FetchRefused
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import ReplicaSettings
-from zurau.replica.session.session import SessionRequest, SessionResponse
+from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.replica.session.sessions import Sessions
 
 ONE, TWO, THREE = BrokerId(1), BrokerId(2), BrokerId(3)
@@ -140,7 +140,7 @@ def test_a_second_question_ends_the_wait_of_the_first(one, two):
     [(_, second)] = one.due(20)
     assert two.receive(ONE, second, 20) == ((P, BEGIN),)
     [(_, response)] = two.replies()
-    assert response == SessionResponse(first.session, first.number, name=202)
+    assert response == SessionResponse(first.session, first.number, server_session=202)
     assert two.deadline_ms == 221
 
 
@@ -194,7 +194,7 @@ def test_who_leads_or_is_in_another_epoch_asks_no_more(one, two, role, epoch):
 def test_who_follows_in_the_same_epoch_goes_on_asking(one, two):
     ask(one, two)
     one.role_changed(P, Role.PROSPECTIVE, 1)
-    assert dict(one.due(10))[TWO] == SessionRequest(100, 2, name=202)
+    assert dict(one.due(10))[TWO] == SessionRequest(100, 2, server_session=202)
 
 
 def test_a_leader_whose_reign_has_ended_is_not_made_to_look_alive(one, two):

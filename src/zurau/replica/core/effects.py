@@ -19,7 +19,7 @@ from zurau.replica.core.partition_state import InSyncProposal
 from zurau.replica.core.roles import Role
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SaveVote:
     """Durable before anything that follows."""
 
@@ -27,19 +27,19 @@ class SaveVote:
     voted_for: ReplicaId | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Append:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Truncate:
     """Drop marks of epochs later than the point's, and everything from its offset on."""
 
     point: Position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AdvanceStart:
     """Remove what is below `offset`, as the leader has: committed, and flushed here. The new start is durable before
     the records are gone; when they go is the shell's business."""
@@ -47,20 +47,20 @@ class AdvanceStart:
     offset: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StartFlush:
     """In the background; then say `Flushed(number)`. A flush that fails is the end of this replica."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Send:
     to: BrokerId
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReadAndSend:
     """Send `message` with batches read from `from_offset`, whole ones, below `upto_offset`: as many as `max_bytes` has
     room for, and at least one.
@@ -75,7 +75,7 @@ class ReadAndSend:
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FetchSnapshot:
     """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`; meanwhile
     `SnapshotProgressed`. It takes the place of any that was asked for before."""
@@ -84,14 +84,14 @@ class FetchSnapshot:
     point: SnapshotPoint
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RestartLog:
     """Replace the log by an empty one that begins here; durable before anything that follows."""
 
     point: SnapshotPoint
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AdvanceHighWatermark:
     """The high watermark is here now: whoever waits for an offset below it is done.
 
@@ -101,7 +101,7 @@ class AdvanceHighWatermark:
     high_watermark: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LeadershipEstablished:
     """The leader's mark is committed, so its high watermark is the true one: end offsets may be told from now on, and
     what was written before this epoch may be loaded. Addressed once in a leadership, whether the high watermark moves or
@@ -110,14 +110,14 @@ class LeadershipEstablished:
     epoch: Epoch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Refuse:
     """What was asked in this step is not done."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RoleChanged:
     """The replica's role has changed. Whoever waits for a leader that is none any more has no answer to expect."""
 
@@ -126,7 +126,7 @@ class RoleChanged:
     leader: ReplicaId | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AlterPartition:
     """It will answer with the state of the partition, changed or not."""
 

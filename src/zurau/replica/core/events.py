@@ -10,12 +10,12 @@ from zurau.replica.core.messages import Fetch, Fetched, Message, SnapshotPoint
 from zurau.replica.core.partition_state import PartitionState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Received:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FollowerQuiesced:
     """A follower asks this all the time from now on, although nobody says so, until `Unquiesced`. Replicas that have
     nothing to tell each other are at rest: the stream between their brokers is the sign of life of all of them."""
@@ -23,14 +23,14 @@ class FollowerQuiesced:
     fetch: Fetch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LeaderQuiesced:
     """The leader answers all the time from now on that there is nothing new, until `Unquiesced`."""
 
     answer: Fetched
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unquiesced:
     """What that replica said stands no more. It was last heard of at that time."""
 
@@ -38,25 +38,25 @@ class Unquiesced:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FetchProgressed:
     """Bytes are arriving from the leader's broker while this replica waits for an answer: it may be a large one on a
     slow link, and is not given up for lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TimePassed:
     """The deadline that the replica named has come. Coming early or late does no harm."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Flushed:
     """Everything that was appended before `StartFlush(number)` survives a power failure."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordsOffered:
     """A producer wants `count` records written. They are appended or refused in the same step."""
 
@@ -67,7 +67,7 @@ class RecordsOffered:
     acks_all: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VoterChangeAsked:
     """One voter more, or one less."""
 
@@ -75,19 +75,19 @@ class VoterChangeAsked:
     remove: ReplicaId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TransferAsked:
     """Another voter shall lead."""
 
     to: ReplicaId
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShutdownAsked:
     """This broker is about to stop, or has no room for records any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LogStartMoved:
     """Retention has removed what was below `offset`. Never above `safe_high_watermark`: a log that loses what was not
     flushed must not end before its start."""
@@ -95,7 +95,7 @@ class LogStartMoved:
     offset: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SnapshotProgressed:
     """So many bytes of the snapshot that `FetchSnapshot` asked for have come. Say it now and then while they come: a
     replica that hears nothing for the fetch timeout takes the transfer for broken off, and asks anew."""
@@ -103,14 +103,14 @@ class SnapshotProgressed:
     loaded: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SnapshotStored:
     """The snapshot that `FetchSnapshot` asked for is on disk, flushed."""
 
     point: SnapshotPoint
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PartitionChanged:
     """What the metadata says of this partition, in in-sync mode.
 
@@ -124,7 +124,7 @@ class PartitionChanged:
     broker_epoch: Epoch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BrokerRegistered:
     """The controller has counted this start of the broker."""
 

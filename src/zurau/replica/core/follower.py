@@ -83,9 +83,11 @@ class Follower:
     # What comes in
 
     def receive(self, message: Message) -> Cause | None:
-        match message:
-            case Fetched() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
+        if type(message) is Fetched:
+            if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
                 self._fetched(message)
+            return None
+        match message:
             case HighWatermark() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
                 self._committed(message)
             case FetchRefused() if message.fetch_id == self._fetch_id:

@@ -26,24 +26,27 @@ class VoterChange(NamedTuple):
 class Membership:
     """The voters at the end of the log, and at the offsets where they changed."""
 
-    __slots__ = ("changes", "first")
+    __slots__ = ("changes", "first", "voters")
 
     def __init__(self, first: Iterable[ReplicaId], changes: Iterable[VoterChange] = ()) -> None:
         #: Who voted before any change that the log still holds.
         self.first: Voters = tuple(sorted(first))
         self.changes: list[VoterChange] = list(changes)
+        #: Who votes at the end of the log.
+        self.voters: Voters = self._last()
 
-    @property
-    def voters(self) -> Voters:
+    def _last(self) -> Voters:
         return self.changes[-1].voters if self.changes else self.first
 
     def appended(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, Batch) and item.voters is not None:
                 self.changes.append(VoterChange(item.base_offset, item.voters))
+                self.voters = item.voters
 
     def truncate(self, offset: Offset) -> None:
         self.changes = [change for change in self.changes if change.offset < offset]
+        self.voters = self._last()
 
     def advance_start(self, offset: Offset) -> None:
         gone = [change for change in self.changes if change.offset < offset]
@@ -62,7 +65,7 @@ class Membership:
 
     def restart(self, voters: Voters) -> None:
         """The log begins anew behind a snapshot."""
-        self.first = voters
+        self.first = self.voters = voters
         self.changes = []
 
 

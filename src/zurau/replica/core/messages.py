@@ -3,6 +3,9 @@
 Every message carries its sender and the sender's epoch. Whoever hears of a larger epoch adopts it first, and whoever
 hears of a smaller one answers with its own; the question for a pre-vote is the exception, because it must not disturb.
 Messages are addressed to brokers; a vote also names the replica that it is for, since a broker may have lost its disk.
+
+Messages are values, and nobody changes one that was made. They are not frozen: that would make each of them cost three
+times as much, and commits are made of little else.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from zurau.replica.core.items import Batch
 from zurau.replica.core.membership import Voters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetch:
     """I have flushed everything up to `position`: what comes next? Also the way to ask who leads."""
 
@@ -35,7 +38,7 @@ class Fetch:
     loaded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetched:
     sender: ReplicaId
     epoch: Epoch
@@ -62,7 +65,7 @@ class SnapshotPoint:
     voters: Voters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FetchRefused:
     """I do not lead in your epoch. This one does, if I know."""
 
@@ -72,7 +75,7 @@ class FetchRefused:
     leader: ReplicaId | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HighWatermark:
     """News for a fetch that waits: more is committed. The fetch goes on waiting, from the higher high watermark on."""
 
@@ -82,7 +85,7 @@ class HighWatermark:
     high_watermark: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Vote:
     """Would you have me lead (`is_pre`), or: have me lead."""
 
@@ -94,7 +97,7 @@ class Vote:
     is_pre: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VoteAnswer:
     sender: ReplicaId
     epoch: Epoch
@@ -104,7 +107,7 @@ class VoteAnswer:
     leader: ReplicaId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BeginEpoch:
     """I lead; fetch from me. Repeated until every voter has."""
 
@@ -112,7 +115,7 @@ class BeginEpoch:
     epoch: Epoch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EndEpoch:
     """I lead no more. The first of the successors may stand for election at once, the others one after the other."""
 

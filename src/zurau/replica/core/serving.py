@@ -116,6 +116,8 @@ class Serving:
     def _correction(self, fetch: Fetch) -> Fetched | None:
         """What to answer to a follower whose log is not a beginning of this one."""
         log = self._state.log
+        if fetch.position.epoch == log.position.epoch and log.start_offset <= fetch.position.offset <= log.end_offset:
+            return None  # it holds this leader's mark: nearly every fetch
         first = log.epochs.marks[0]
         begins_too_late = fetch.position.offset < log.start_offset or fetch.position.epoch < first.epoch
         if log.start_offset > 0 and begins_too_late:

@@ -56,6 +56,9 @@ class ReplicaState:
     last_fetch_id: int = 0
     #: The number of this broker's start, where a controller counts them.
     broker_epoch: Epoch = -1
+    #: The voters for which `other_voters` was made.
+    _voters: Voters | None = None
+    _other_voters: Voters = ()
 
     @property
     def voters(self) -> Voters:
@@ -67,7 +70,11 @@ class ReplicaState:
 
     @property
     def other_voters(self) -> Voters:
-        return tuple(voter for voter in self.membership.voters if voter != self.id)
+        voters = self.membership.voters
+        if voters is not self._voters:
+            self._voters = voters
+            self._other_voters = tuple(voter for voter in voters if voter != self.id)
+        return self._other_voters
 
     @property
     def stored(self) -> Position:

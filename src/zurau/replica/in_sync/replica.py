@@ -8,31 +8,14 @@ from __future__ import annotations
 
 from zurau.ids import Offset
 from zurau.ports import Randomness
-from zurau.replica.core.effects import Effect, Refuse, RoleChanged
-from zurau.replica.core.events import (
-    BrokerRegistered,
-    Event,
-    FetchProgressed,
-    Flushed,
-    FollowerQuiesced,
-    LeaderQuiesced,
-    LogStartMoved,
-    PartitionChanged,
-    Received,
-    RecordsOffered,
-    ShutdownAsked,
-    SnapshotProgressed,
-    SnapshotStored,
-    TimePassed,
-    Unquiesced,
-)
-from zurau.replica.core.facts import ReplicaFacts
+from zurau.replica.core.effects import RoleChanged
+from zurau.replica.core.events import BrokerRegistered, Event, PartitionChanged, RecordsOffered
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.membership import Membership
 from zurau.replica.core.messages import Fetch, Message
 from zurau.replica.core.partition_state import PartitionState
-from zurau.replica.core.quiescence import note_quiescence
+from zurau.replica.core.replica import ReplicaCore
 from zurau.replica.core.roles import Cause, Role
 from zurau.replica.core.settings import ReplicaSettings
 from zurau.replica.core.state import ReplicaState
@@ -42,7 +25,7 @@ _UNASSIGNED = PartitionState(leader=None, leader_epoch=-1, in_sync=(), partition
 _FETCH_ID_BOUND = 1 << 48
 
 
-class InSyncReplica(ReplicaFacts):
+class InSyncReplica(ReplicaCore):
     def __init__(
         self,
         replica_id: ReplicaId,
@@ -66,13 +49,8 @@ class InSyncReplica(ReplicaFacts):
             )
         )
         self._assignment = Assignment(_UNASSIGNED)
-        self._role: InSyncFollower | InSyncLeader = InSyncFollower(self._state)
 
     # What may be asked of it
-
-    @property
-    def role(self) -> Role:
-        return self._role.role
 
     @property
     def assignment(self) -> PartitionState:
@@ -86,54 +64,22 @@ class InSyncReplica(ReplicaFacts):
 
     @property
     def maximal_in_sync(self) -> tuple[ReplicaId, ...]:
-        """Whom a leader commits by; nobody's business when it does not lead."""
+        """Whom a leader commits by; nobody when it does not lead."""
         return self._role.maximal if isinstance(self._role, InSyncLeader) else ()
-
-    @property
-    def is_established(self) -> bool:
-        return isinstance(self._role, InSyncLeader) and self._role.is_established
-
-    @property
-    def low_watermark(self) -> Offset | None:
-        """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
-        return self._role.low_watermark if isinstance(self._role, InSyncLeader) else None
-
-    @property
-    def quiesced_with(self) -> tuple[ReplicaId, ...]:
-        """Whose silence it takes for a sign of life."""
-        return self._role.quiesced_with
-
-    @property
-    def deadline_ms(self) -> int:
-        return self._role.deadline_ms
 
     # What it is told
 
-    def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        self._begin_step(now_ms)
-        self._role.time_passed()
-        if not isinstance(event, TimePassed):
-            self._handle(event)
-        self._is_in_step = False
-        return tuple(self._state.effects)
+    def _begin(self) -> None:
+        self._role = InSyncFollower(self._state)
 
-    def _handle(self, event: Event) -> Cause | None:
+    def _move(self, cause: Cause | None) -> None:
+        """Only the controller's word makes another role."""
+
+    def _handle_own(self, event: Event) -> Cause | None:
         state, role = self._state, self._role
         match event:
-            case Received(message):
-                return self._receive(message)
-            case FollowerQuiesced(fetch):
-                note_quiescence(role, event)
-                return self._receive(fetch)
-            case LeaderQuiesced() | Unquiesced():
-                note_quiescence(role, event)
-            case FetchProgressed():
-                if isinstance(role, InSyncFollower):
-                    role.fetch_progressed()
-            case Flushed(number):
-                state.log.flush_done(number)
-                state.flush()
-                return role.flushed()
+            case RecordsOffered() if isinstance(role, InSyncLeader):
+                role.offered(event)
             case PartitionChanged(partition, broker_epoch):
                 if broker_epoch == state.broker_epoch and broker_epoch >= 0:
                     self._partition_changed(partition)
@@ -141,25 +87,13 @@ class InSyncReplica(ReplicaFacts):
                 self._assignment.broker_epoch = state.broker_epoch = broker_epoch
                 if isinstance(role, InSyncFollower):
                     role.registered()
-            case LogStartMoved(offset):
-                state.start_moved(offset)
-                if isinstance(role, InSyncLeader):
-                    role.tell_news()
-            case SnapshotProgressed(loaded):
-                state.snapshot_progressed(loaded)
-            case SnapshotStored(point) if isinstance(role, InSyncFollower):
-                state.install_snapshot(point)
-                role.snapshot_stored()
-            case RecordsOffered() if isinstance(role, InSyncLeader):
-                role.offered(event)
-            case ShutdownAsked() | SnapshotStored():
-                pass
             case _:
-                state.effects.append(Refuse("this replica does not lead"))
+                self._refuse(event)
         return None
 
     def _receive(self, message: Message) -> Cause | None:
         state, role = self._state, self._role
+        assert role is not None
         if isinstance(message, Fetch) and not isinstance(role, InSyncLeader):
             state.refuse_fetch(message.sender.broker, message.fetch_id)
         elif isinstance(message, Fetch) or message.epoch == state.epoch:

@@ -70,7 +70,7 @@ class InSyncLeader(Serving):
         super().__init__(state)
         self._assignment = assignment
         self._proposal: InSyncProposal | None = None
-        self._ask_again_ms = state.now_ms
+        self._ask_again_ms = state.now_ms + state.settings.retry_ms
         self._expect_in_sync()
 
     def enter(self) -> Cause | None:

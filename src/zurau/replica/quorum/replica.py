@@ -1,10 +1,4 @@
-"""One replica of a partition: told what happened, it says what follows.
-
-    effects = replica.step(event, now_ms)
-
-A core: the same events at the same times, with the same chance, give the same effects. Carry the effects out in their
-order (effects.py says what has to be durable when), and come back with `TimePassed` when `deadline_ms` has come.
-"""
+"""One replica in quorum mode: replicas elect their leader, and a majority of voters commits."""
 
 from __future__ import annotations
 
@@ -12,31 +6,14 @@ from collections.abc import Callable
 
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.ports import Randomness
-from zurau.replica.core.effects import Effect, Refuse, RoleChanged
-from zurau.replica.core.events import (
-    Event,
-    FetchProgressed,
-    Flushed,
-    FollowerQuiesced,
-    LeaderQuiesced,
-    LogStartMoved,
-    Received,
-    RecordsOffered,
-    ShutdownAsked,
-    SnapshotProgressed,
-    SnapshotStored,
-    TimePassed,
-    TransferAsked,
-    Unquiesced,
-    VoterChangeAsked,
-)
-from zurau.replica.core.facts import ReplicaFacts
+from zurau.replica.core.effects import RoleChanged
+from zurau.replica.core.events import Event, RecordsOffered, ShutdownAsked, TransferAsked, VoterChangeAsked
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.membership import Membership, Voters
-from zurau.replica.core.messages import Fetch, Message, Vote, VoteAnswer, leader_named_by
-from zurau.replica.core.quiescence import note_quiescence
+from zurau.replica.core.messages import Fetch, Fetched, Message, Vote, VoteAnswer, leader_named_by
+from zurau.replica.core.replica import ReplicaCore
 from zurau.replica.core.roles import TRANSITIONS, Cause, Role
 from zurau.replica.core.settings import ReplicaSettings
 from zurau.replica.core.state import ReplicaState
@@ -54,8 +31,8 @@ ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
 _FETCH_ID_BOUND = 1 << 48
 
 
-class Replica(ReplicaFacts):
-    """Starts as a follower without a leader, whatever it was before: a leader that restarts has lost its reign."""
+class Replica(ReplicaCore):
+    """Starts as a follower without a leader, whatever it was before: a leader that restarts leads no more."""
 
     def __init__(
         self,
@@ -84,13 +61,8 @@ class Replica(ReplicaFacts):
                 last_fetch_id=randomness.below(_FETCH_ID_BOUND),
             )
         )
-        self._role: AnyRole | None = None
 
     # What may be asked of it
-
-    @property
-    def role(self) -> Role:
-        return self._role.role if self._role is not None else Role.FOLLOWER
 
     @property
     def voters(self) -> Voters:
@@ -103,85 +75,20 @@ class Replica(ReplicaFacts):
         follows = isinstance(role, Follower) and role.has_fetched and self._state.leader is not None
         return isinstance(role, Leader) or follows
 
-    @property
-    def is_established(self) -> bool:
-        """It leads, and knows the true high watermark: before that, an end offset told to a client might go back."""
-        return isinstance(self._role, Leader) and self._role.is_established
-
     def is_caught_up(self, replica: ReplicaId) -> bool:
         """As its leader knows: it could be made a voter."""
         return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
 
-    @property
-    def low_watermark(self) -> Offset | None:
-        """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
-        return self._role.low_watermark if isinstance(self._role, Leader) else None
-
-    @property
-    def quiesced_with(self) -> tuple[ReplicaId, ...]:
-        """Whose silence it takes for a sign of life."""
-        return self._role.quiesced_with if isinstance(self._role, Follower | Leader) else ()
-
-    @property
-    def deadline_ms(self) -> int:
-        return self._role.deadline_ms if self._role is not None else 0
-
     # What it is told
 
-    def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        self._begin_step(now_ms)
-        if self._role is None:
-            self._move(self._enter(Role.FOLLOWER))
-        # Time first: one that was stopped for a while must not act on a reign that is over.
-        self._move(self._current.time_passed())
-        if not isinstance(event, TimePassed):
-            self._move(self._handle(event))
-        self._is_in_step = False
-        return tuple(self._state.effects)
+    def _begin(self) -> None:
+        self._move(self._enter(Role.FOLLOWER))
 
-    @property
-    def _current(self) -> AnyRole:
-        assert self._role is not None
-        return self._role
-
-    def _handle(self, event: Event) -> Cause | None:
-        state, role = self._state, self._current
-        match event:
-            case Received(message):
-                return self._receive(message)
-            case FollowerQuiesced(fetch):
-                note_quiescence(role, event)
-                return self._receive(fetch)
-            case LeaderQuiesced() | Unquiesced():
-                note_quiescence(role, event)
-            case FetchProgressed():
-                if isinstance(role, Follower):
-                    role.fetch_progressed()
-            case Flushed(number):
-                state.log.flush_done(number)
-                state.flush()
-                return role.flushed()
-            case LogStartMoved(offset):
-                state.start_moved(offset)
-                if isinstance(role, Leader):
-                    role.tell_news()
-            case SnapshotProgressed(loaded):
-                state.snapshot_progressed(loaded)
-            case SnapshotStored(point):
-                if not isinstance(role, Leader):
-                    state.install_snapshot(point)
-                if isinstance(role, Follower):
-                    role.snapshot_stored()
-            case _ if isinstance(role, Leader):
-                return self._lead(role, event)
-            case ShutdownAsked():
-                pass
-            case _:
-                state.effects.append(Refuse("this replica does not lead"))
-        return None
-
-    @staticmethod
-    def _lead(role: Leader, event: Event) -> Cause | None:
+    def _handle_own(self, event: Event) -> Cause | None:
+        role = self._role
+        if not isinstance(role, Leader):
+            self._refuse(event)
+            return None
         match event:
             case RecordsOffered():
                 role.offered(event)
@@ -189,12 +96,15 @@ class Replica(ReplicaFacts):
                 return role.change_voters(event)
             case TransferAsked():
                 return role.transfer(event)
-            case _:  # shut down
+            case ShutdownAsked():
                 return role.resign()
         return None
 
     def _receive(self, message: Message) -> Cause | None:
         state = self._state
+        if message.epoch == state.epoch and isinstance(message, Fetch if self.role is Role.LEADER else Fetched):
+            if state.leader in (state.id, message.sender):
+                return self._role.receive(message)  # nearly every message
         is_pre_vote = isinstance(message, Vote) and message.is_pre
         if message.epoch > state.epoch and not is_pre_vote:
             # Whom to vote for is decided with it: one write to the disk, not two.
@@ -212,10 +122,10 @@ class Replica(ReplicaFacts):
         if leader is not None and state.leader is None and message.epoch == state.epoch and leader != state.id:
             state.leader = leader
             self._move(Cause.LEADER_FOUND)
-        return self._current.receive(message)
+        return self._role.receive(message)
 
     def _answer_vote(self, vote: Vote) -> None:
-        role = self._current
+        role = self._role
         if answer_vote(self._state, vote, hears_leader=self.hears_leader) and isinstance(role, Follower):
             role.vote_granted()
 

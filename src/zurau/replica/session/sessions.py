@@ -1,15 +1,15 @@
-"""The sessions of one broker: one to every other broker, and one from it (`session.py`).
+"""The fetch sessions of one broker with every other broker, in both directions.
 
-    for each message of a replica           sessions.send(to, partition, message)
-    when a replica's role has changed       sessions.role_changed(partition, role, epoch)
-    when something arrives                  what the replicas hear = sessions.heard(sender, it, now_ms)
-    while a large message is under way      sessions.progressed(sender, now_ms)
-    and at once                             for to, it in sessions.replies(): send it
-    before they hear it, and after `due`    what stands, and what does no more = sessions.notices()
-    afterwards, and at `deadline_ms`        for to, it in sessions.due(now_ms): send it
+    for each message of a replica             sessions.send(to, partition, message)
+    when a replica's role has changed         sessions.role_changed(partition, role, epoch)
+    when something arrives                    messages = sessions.receive(sender, it, now_ms)
+      at once                                 for to, it in sessions.replies(): send it
+      then                                    deliver sessions.notices(), then the messages
+    while a large message is under way        sessions.progressed(broker, now_ms)
+    afterwards, and at `deadline_ms`          for to, it in sessions.due(now_ms): send it; deliver sessions.notices()
 
-A core, like a replica. What is no fetch travels with the answer to the other side's open question, if there is one, and
-otherwise with the next question.
+A core, like a replica. A message that is no fetch travels with the response to the other side's open request, if there
+is one, and otherwise with the next request.
 """
 
 from __future__ import annotations
@@ -20,14 +20,9 @@ from zurau.replica.core.identity import PartitionId
 from zurau.replica.core.messages import Fetch, Fetched, FetchRefused, HighWatermark, Message
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import NEVER_MS, ReplicaSettings
-from zurau.replica.session.session import (
-    Addressed,
-    Notice,
-    SessionClient,
-    SessionRequest,
-    SessionResponse,
-    SessionServer,
-)
+from zurau.replica.session.client import SessionClient
+from zurau.replica.session.messages import Addressed, Notice, SessionRequest, SessionResponse
+from zurau.replica.session.server import SessionServer
 
 _SESSION_BOUND = 1 << 48
 _ASKS = (Role.FOLLOWER, Role.PROSPECTIVE)
@@ -41,23 +36,28 @@ class Peer:
         "client",
         "give_up_ms",
         "next_request_due_ms",
-        "replies",
         "response_due_ms",
         "server",
     )
 
-    def __init__(self, session: int, name: int, max_bytes: int) -> None:
-        self.client = SessionClient(session)
-        self.server = SessionServer(name, max_bytes)
-        #: When to stop waiting for the answer to our question.
+    def __init__(self, client: SessionClient, server: SessionServer) -> None:
+        self.client = client
+        self.server = server
+        #: When to stop waiting for the response to our request.
         self.give_up_ms = 0
-        #: When to answer theirs without news, and when to stop waiting for the next.
+        #: When to respond to theirs without news, and when to stop waiting for the next.
         self.response_due_ms = 0
         self.next_request_due_ms = 0
         #: When to tell high watermarks that have moved, if nothing else is told before.
         self.advance_due_ms = NEVER_MS
-        #: Answers that wait for nothing.
-        self.replies: list[SessionResponse] = []
+
+    @property
+    def deadline_ms(self) -> int:
+        client, server = self.client, self.server
+        deadline_ms = self.give_up_ms if client.open_requests else NEVER_MS
+        if server.is_open:
+            return min(deadline_ms, self.response_due_ms, self.advance_due_ms)
+        return min(deadline_ms, self.next_request_due_ms) if server.expects_request else deadline_ms
 
 
 class Sessions:
@@ -65,14 +65,17 @@ class Sessions:
         self._settings = settings
         self._randomness = randomness
         self.peers: dict[BrokerId, Peer] = {}
+        #: Of all sessions, in their order.
+        self._notices: list[Notice] = []
+        self._replies: list[tuple[BrokerId, SessionResponse]] = []
 
     def _peer(self, broker: BrokerId) -> Peer:
         peer = self.peers.get(broker)
         if peer is None:
             below = self._randomness.below
-            peer = self.peers[broker] = Peer(
-                below(_SESSION_BOUND), below(_SESSION_BOUND), self._settings.response_max_bytes
-            )
+            client = SessionClient(below(_SESSION_BOUND), self._notices)
+            server = SessionServer(below(_SESSION_BOUND), self._settings.response_max_bytes, self._notices)
+            peer = self.peers[broker] = Peer(client, server)
         return peer
 
     # What replicas here want
@@ -116,11 +119,10 @@ class Sessions:
     # What replicas here are told, before anything that is said to them
 
     def notices(self) -> list[Notice]:
-        found: list[Notice] = []
-        for peer in self.peers.values():
-            for side in (peer.client, peer.server):
-                found += side.notices
-                side.notices = []
+        if not self._notices:
+            return []
+        found = list(self._notices)
+        self._notices.clear()  # the sessions hold this very list
         return found
 
     # What comes from other brokers
@@ -131,10 +133,10 @@ class Sessions:
             return peer.client.receive(it, now_ms)
         first = peer.server.release_waiting(it)
         if first is not None:
-            peer.replies.append(first)
+            self._replies.append((sender, first))
         messages = peer.server.receive(it, now_ms)
         if isinstance(messages, SessionResponse):
-            peer.replies.append(messages)
+            self._replies.append((sender, messages))
             return ()
         # A little later than the replicas would answer by themselves, so that their first words are in time.
         peer.response_due_ms = now_ms + self._settings.fetch_wait_ms + 1
@@ -160,39 +162,42 @@ class Sessions:
     # What there is to send
 
     def replies(self) -> list[tuple[BrokerId, SessionResponse]]:
-        """What has to be said at once about what was just heard: it would not be true for long."""
-        found = [(broker, reply) for broker, peer in self.peers.items() for reply in peer.replies]
-        for peer in self.peers.values():
-            peer.replies = []
+        """What has to be sent at once about what was just received: it would not be true for long."""
+        found, self._replies = self._replies, []
         return found
 
     def due(self, now_ms: int) -> list[tuple[BrokerId, SessionRequest | SessionResponse]]:
         found: list[tuple[BrokerId, SessionRequest | SessionResponse]] = []
         for broker, peer in self.peers.items():
-            if not peer.server.has_advances:
-                peer.advance_due_ms = NEVER_MS
-            elif peer.advance_due_ms == NEVER_MS:
-                peer.advance_due_ms = now_ms + self._settings.high_watermark_delay_ms
-            is_due = now_ms >= min(peer.response_due_ms, peer.advance_due_ms)
-            if peer.server.is_open and (peer.server.has_news or is_due):
-                response = peer.server.next_response()
-                peer.advance_due_ms = NEVER_MS
-                found += [(broker, response)] if response is not None else []
-                peer.next_request_due_ms = now_ms + self._settings.fetch_timeout_ms
-            elif peer.server.expects_request and now_ms >= peer.next_request_due_ms:
-                peer.server.lost()
-            if peer.client.open_requests and now_ms >= peer.give_up_ms:
-                peer.client.lost(self._randomness.below(_SESSION_BOUND))
-            request = peer.client.next_request()
+            response = self._next_response(peer, now_ms)
+            if response is not None:
+                found.append((broker, response))
+            client = peer.client
+            if now_ms >= peer.give_up_ms and client.open_requests:
+                client.lost(self._randomness.below(_SESSION_BOUND))
+            request = client.next_request()
             if request is not None:
                 peer.give_up_ms = self._give_up_ms(now_ms)
                 found.append((broker, request))
         return found
 
+    def _next_response(self, peer: Peer, now_ms: int) -> SessionResponse | None:
+        server = peer.server
+        if not server.has_advances:
+            peer.advance_due_ms = NEVER_MS
+        elif peer.advance_due_ms == NEVER_MS:
+            peer.advance_due_ms = now_ms + self._settings.high_watermark_delay_ms
+        if server.is_open:
+            if server.has_news or now_ms >= peer.response_due_ms or now_ms >= peer.advance_due_ms:
+                peer.advance_due_ms = NEVER_MS
+                peer.next_request_due_ms = now_ms + self._settings.fetch_timeout_ms
+                return server.next_response()
+        elif now_ms >= peer.next_request_due_ms and server.expects_request:
+            server.lost()
+        return None
+
     @property
     def deadline_ms(self) -> int | None:
         """When something is due although nothing happens."""
-        open_ = [peer.give_up_ms for peer in self.peers.values() if peer.client.open_requests]
-        open_ += [min(peer.response_due_ms, peer.advance_due_ms) for peer in self.peers.values() if peer.server.is_open]
-        open_ += [peer.next_request_due_ms for peer in self.peers.values() if peer.server.expects_request]
-        return min(open_, default=None)
+        deadline_ms = min((peer.deadline_ms for peer in self.peers.values()), default=NEVER_MS)
+        return deadline_ms if deadline_ms < NEVER_MS else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zurau.ids import BrokerId
 from zurau.replica.core.identity import PartitionId
 from zurau.replica.core.messages import Message
-from zurau.replica.session.session import SessionRequest, SessionResponse
+from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.replica.session.sessions import Sessions
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.world import SeededRandomness

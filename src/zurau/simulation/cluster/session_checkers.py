@@ -10,7 +10,7 @@ from zurau.replica.core.identity import PartitionId
 from zurau.replica.core.messages import Fetch
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import NEVER_MS
-from zurau.replica.session.session import SessionRequest, SessionResponse
+from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.simulation.cluster.checkers import Violation
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class SessionsAgree(SessionChecker):
         if (session, number) != (it.session, it.number):
             return  # an old one: nothing that it says is taken for anything else than what it says in words
         if isinstance(it, SessionRequest):
-            if not any(reply.number == it.number for reply in peer.replies):
+            if not any(reply.number == it.number for to, reply in node.sessions._replies if to == sender):
                 heard = peer.server.asked_for
                 meant = {each: fetch for each, fetch in said.items() if each not in peer.server.closing}
                 if self._is_second[sender, node.broker]:

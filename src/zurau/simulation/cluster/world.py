@@ -13,7 +13,7 @@ from random import Random
 from zurau.ids import BrokerId, Offset, TopicId
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.messages import Fetched
-from zurau.replica.session.session import SessionRequest, SessionResponse
+from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.simulation.cluster.checkers import Checker, Violation
 from zurau.simulation.cluster.clients import Client
 from zurau.simulation.cluster.consumers import Consumer
