@@ -44,9 +44,9 @@ def news_leave_the_question_standing(self: SessionClient, partition: PartitionId
 
 
 def answer_and_leave_standing(self: SessionServer) -> SessionResponse | None:
-    asks = dict(self._asks)
+    asks = dict(self._waiting)
     response = _answer(self)
-    self._asks = asks
+    self._waiting = asks
     return response
 
 
@@ -77,9 +77,9 @@ def answers_are_about_what_is_asked_now(self: SessionClient, partition: Partitio
 
 
 def answers_that_took_too_long(self: SessionServer, partition: PartitionId, message: Message) -> None:
-    asked = self._asks.get(partition)
+    asked = self._waiting.get(partition)
     if isinstance(message, Fetched | FetchRefused) and asked is not None:
-        message = dataclasses.replace(message, fetch_id=asked.fetch_id)
+        message = dataclasses.replace(message, fetch_id=asked.fetch.fetch_id)
     _tell(self, partition, message)
 
 

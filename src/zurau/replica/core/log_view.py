@@ -5,7 +5,7 @@ No bytes: the log itself is the shell's. Whatever changes here is also said as a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.ids import Offset
@@ -46,12 +46,16 @@ class LogView:
         assert item.epoch == self.position.epoch, f"{item} after the mark of epoch {self.epochs.last}"
         self.position = Position(item.epoch, item.next_offset)
 
-    def merge(self, marks: Iterable[EpochMark], batches: Iterable[Batch]) -> tuple[Item, ...]:
+    def merge(self, marks: Sequence[EpochMark], batches: tuple[Batch, ...]) -> tuple[Item, ...]:
         """Append a leader's marks and batches in the order in which that leader wrote them; returns them so.
 
         The leader names all its later marks, whatever part of its batches fits into one answer: marks that begin
         behind the last batch come with a later answer.
         """
+        if not marks:
+            for batch in batches:
+                self.append(batch)
+            return batches
         items: list[Item] = []
         waiting = list(marks)
         for batch in batches:

@@ -46,7 +46,9 @@ class Serving:
     def answer_fetch(self, fetch: Fetch) -> Progress | None:
         """What is known of the follower now; None when its log has to be corrected first."""
         state = self._state
-        progress = self._followers.setdefault(fetch.sender, Progress(state.now_ms))
+        progress = self._followers.get(fetch.sender)
+        if progress is None:
+            progress = self._followers[fetch.sender] = Progress(state.now_ms)
         correction = self._correction(fetch)
         if correction is not None:
             progress.corrected(fetch, state.now_ms, is_snapshot=correction.snapshot is not None)
@@ -70,18 +72,23 @@ class Serving:
             self._followers[replica].unquiesced(at_ms)
 
     def tell_news(self) -> None:
-        """SessionResponse the parked questions of followers for whom there is something new."""
-        state = self._state
+        """Answer the parked fetches of followers for whom there is something new."""
         for progress in self._followers.values():
             if progress.parked is not None:
-                fetch = progress.parked[0]
-                has_more = fetch.position != state.log.position
-                if has_more or progress.told_start < state.log.start_offset > fetch.log_start:
-                    self._answer(progress, fetch)
-                elif progress.told_high_watermark < state.high_watermark:
-                    progress.told_high_watermark = state.high_watermark
-                    news = HighWatermark(state.id, state.epoch, fetch.fetch_id, state.high_watermark)
-                    state.send(fetch.sender.broker, news)
+                self.tell(progress)
+
+    def tell(self, progress: Progress) -> None:
+        """Answer its parked fetch if there is something new for it."""
+        if progress.parked is None:
+            return
+        state, fetch = self._state, progress.parked[0]
+        log = state.log
+        if fetch.position != log.position or progress.told_start < log.start_offset > fetch.log_start:
+            self._answer(progress, fetch)
+        elif progress.told_high_watermark < state.high_watermark:
+            progress.told_high_watermark = state.high_watermark
+            news = HighWatermark(state.id, state.epoch, fetch.fetch_id, state.high_watermark)
+            state.send(fetch.sender.broker, news)
 
     def answer_overdue(self) -> None:
         for progress in self._followers.values():

@@ -95,10 +95,14 @@ class Leader(Serving):
         if message.epoch < self._state.epoch:
             self._state.refuse_fetch(message.sender.broker, message.fetch_id)
             return None
-        if self.answer_fetch(message) is None:
+        progress = self.answer_fetch(message)
+        if progress is None:
             return None
-        cause = self._count() or self._maybe_hand_over()
-        self.tell_news()
+        cause = None
+        if message.position.offset > self._state.high_watermark or not self.is_established or not self._state.is_voter:
+            cause = self._count()
+        cause = cause or self._maybe_hand_over()
+        self.tell(progress)
         return cause
 
     def _count(self) -> Cause | None:

@@ -82,16 +82,13 @@ class Sessions:
 
     def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None:
         peer = self._peer(to)
-        match message:
-            case Fetch():
-                self._withdraw(partition, but=to)  # one asks one leader
-                peer.client.send(partition, message)
-            case Fetched() | FetchRefused() | HighWatermark():
-                peer.server.send(partition, message)
-            case _ if peer.server.is_open:
-                peer.server.send(partition, message)
-            case _:
-                peer.client.send(partition, message)
+        if isinstance(message, Fetch):
+            self._withdraw(partition, but=to)  # one asks one leader
+            peer.client.send(partition, message)
+        elif isinstance(message, Fetched | FetchRefused | HighWatermark) or peer.server.is_open:
+            peer.server.send(partition, message)
+        else:
+            peer.client.send(partition, message)
 
     def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
         """A replica here has another role. Nobody's silence may stand for what it was before."""
@@ -199,5 +196,6 @@ class Sessions:
     @property
     def deadline_ms(self) -> int | None:
         """When something is due although nothing happens."""
-        deadline_ms = min((peer.deadline_ms for peer in self.peers.values()), default=NEVER_MS)
+        deadlines = [peer.deadline_ms for peer in self.peers.values()]
+        deadline_ms = min(deadlines) if deadlines else NEVER_MS
         return deadline_ms if deadline_ms < NEVER_MS else None
