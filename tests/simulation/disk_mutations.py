@@ -11,16 +11,13 @@ from zurau.epochs import EpochMark, Position
 from zurau.partition.producers import Producers
 from zurau.replica.core import reading as reading_module
 from zurau.replica.core.effects import AdvanceStart, FetchSnapshot
-from zurau.replica.core.events import Flushed, SnapshotStored, TimePassed
+from zurau.replica.core.events import Flushed, TimePassed
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.items import Batch, Item
 from zurau.replica.core.log_view import LogView
-from zurau.replica.core.messages import Fetch, SnapshotPoint
-from zurau.replica.core.progress import Progress
+from zurau.replica.core.messages import SnapshotPoint
 from zurau.replica.core.reading import Readable, Reading
-from zurau.replica.core.roles import Role
 from zurau.replica.core.state import ReplicaState
-from zurau.replica.quorum.replica import Replica
 from zurau.simulation.cluster import host as host_module
 from zurau.simulation.cluster import service as service_module
 from zurau.simulation.cluster.controller import Controller
@@ -80,16 +77,6 @@ def arrive_without_metadata(self: Host, point: SnapshotPoint, checksum: int, sna
 
 def ask_again_with_every_answer(self: ReplicaState, leader: ReplicaId, point: SnapshotPoint) -> None:
     self.effects.append(FetchSnapshot(leader, point))
-
-
-def loading_is_standing_still(self: Progress, fetch: Fetch, now_ms: int, *, is_snapshot: bool) -> None:
-    """A leader resigns because its only follower takes long to load what it was offered."""
-
-
-def follow_or_forget_the_snapshot(self: Replica, event: Any) -> Any:
-    if isinstance(event, SnapshotStored) and self.role is not Role.FOLLOWER:
-        return None
-    return _handle(self, event)
 
 
 # What is removed
@@ -155,7 +142,6 @@ def in_any_epoch(replica: Readable, offset: int, known_epoch: int) -> Reading:
 
 
 _append = LogView.append
-_handle = Replica._handle
 _read = StoredLog.read
 _restart = LogView.restart
 _arrived = Host.snapshot_arrived
@@ -178,8 +164,6 @@ DISK_MUTATIONS = (
         800,
         (ReplicaState, "fetch_snapshot", ask_again_with_every_answer),
     ),
-    quorum("a leader takes loading for standing still", 3000, (Progress, "corrected", loading_is_standing_still)),
-    quorum("only a follower takes its snapshot", 3000, (Replica, "_handle", follow_or_forget_the_snapshot)),
     quorum("a compacted log cannot be followed", 300, (LogView, "append", only_dense_offsets)),
     quorum("a follower keeps what the leader has deleted", 60, (ReplicaState, "follow_start", _false)),
     in_sync("a follower keeps what the leader has deleted, in sync", 60, (ReplicaState, "follow_start", _false)),

@@ -302,8 +302,6 @@ class Stage:
                     disk.append(item, self.compacted)
             case Truncate(point):
                 disk.cut(point)
-            case AdvanceStart(offset):
-                disk.expire(offset)
             case SaveVote(epoch, voted_for):
                 disk.epoch, disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -316,13 +314,19 @@ class Stage:
                 self.letters.append((replica, to, replace(message, batches=batches)))
             case AdvanceHighWatermark(high_watermark):
                 disk.high_watermark = high_watermark
-            case RestartLog(point):
-                disk.restart(point, 0, self.snapshots[replica][1])
+            case AdvanceStart() | RestartLog():
+                self.move_start(replica, effect)
             case FetchSnapshot(leader, point):
                 yield from self.fetch_snapshot(replica, leader, point)
         words = worth_telling(effect)
         if words is not None:
             yield f"{replica} {words}"
+
+    def move_start(self, replica: ReplicaId, effect: AdvanceStart | RestartLog) -> None:
+        if isinstance(effect, RestartLog):
+            self.disks[replica].restart(effect.point, 0, self.snapshots[replica][1])
+        else:
+            self.disks[replica].expire(effect.offset)
 
     PHRASES = (
         (r"voters (.+)", voters),

@@ -88,6 +88,11 @@ def test_it_is_known_whose_silence_a_replica_takes_for_a_sign_of_life(name, requ
     assert request.getfixturevalue(name).quiesced_with == ids("2a")
 
 
+def test_a_follower_refuses_a_fetch_that_is_said_to_go_on(voter, ids):
+    [refused] = voter.step(FollowerQuiesced(Fetch(ids("3a")[0], 1, 6, Position(1, 0), 0)), 200)
+    assert isinstance(refused.message, FetchRefused)
+
+
 def test_who_has_heard_nobody_rests_on_nobody(make, make_in_sync):
     assert make().quiesced_with == make_in_sync().quiesced_with == ()
 

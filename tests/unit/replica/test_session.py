@@ -191,6 +191,21 @@ def test_a_partition_that_fails_at_the_follower_asks_no_more(pair):
     assert (list(server.asked_for), server.notices) == ([P], [(Q, Unquiesced(FOLLOWER, NOW_MS))])
 
 
+def test_a_partition_that_fails_before_it_was_named_is_not_closed():
+    client = SessionClient(1)
+    client.send(P, fetch(1))
+    client.withdraw(P)
+    assert client.next_request() is None
+
+
+def test_an_answer_to_a_partition_that_asks_no_more_is_not_heard(pair):
+    client, server = pair
+    server.receive(client.next_request(), NOW_MS)
+    client.withdraw(P)
+    server.send(P, fetched(1, batches=(BATCH,)))
+    assert client.receive(server.next_response(), NOW_MS) == ()
+
+
 def test_silence_is_no_answer_before_there_was_one_in_words():
     client = SessionClient(1)
     client.send(P, fetch(1))

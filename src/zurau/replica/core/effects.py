@@ -3,7 +3,7 @@
 The order is the contract. `SaveVote` is durable before the next effect is begun: no vote is sent that a crash could
 take back. `Append` and `Truncate` reach the disk in their order, but need not be durable until `Flushed` says so, and
 whatever rests on durability is said only in answer to that: a follower's next fetch, a leader's count of itself. After
-a crash a log is some beginning of the sequence of its appends and cuts, with everything that was flushed.
+a crash a log is some beginning of the sequence of its appends and truncations, with everything that was flushed.
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ class AdvanceHighWatermark:
 @dataclass(slots=True)
 class LeadershipEstablished:
     """The leader's mark is committed, so its high watermark is the true one: end offsets may be told from now on, and
-    what was written before this epoch may be loaded. Addressed once in a leadership, whether the high watermark moves or
-    not."""
+    what was written before this epoch may be loaded. Said once in a leadership, also when no high watermark moves."""
 
     epoch: Epoch
 

@@ -17,22 +17,22 @@ class Received:
 
 @dataclass(slots=True)
 class FollowerQuiesced:
-    """A follower asks this all the time from now on, although nobody says so, until `Unquiesced`. Replicas that have
-    nothing to tell each other are at rest: the stream between their brokers is the sign of life of all of them."""
+    """A follower asks this from now on without saying so, until `Unquiesced`. Replicas that have nothing to tell each
+    other quiesce: the session between their brokers is the sign of life of all of them, and they have no deadlines."""
 
     fetch: Fetch
 
 
 @dataclass(slots=True)
 class LeaderQuiesced:
-    """The leader answers all the time from now on that there is nothing new, until `Unquiesced`."""
+    """The leader answers from now on that there is nothing new, without saying so, until `Unquiesced`."""
 
     answer: Fetched
 
 
 @dataclass(slots=True)
 class Unquiesced:
-    """What that replica said stands no more. It was last heard of at that time."""
+    """The session does not speak for that replica any more. It was last heard of at that time."""
 
     replica: ReplicaId
     at_ms: int

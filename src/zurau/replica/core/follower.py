@@ -1,6 +1,6 @@
-"""A follower fetches, one question at a time, and asks the next one when it has stored the last answer.
+"""A follower has one fetch open, and sends the next one when it has stored the last answer.
 
-So a question is also an acknowledgement: everything before its position is as durable here as the topic asks. Without a
+So a fetch is also an acknowledgement: everything before its position is as durable here as the topic asks. Without a
 leader it asks anybody, to hear who leads. A learner is a follower that does not vote: it never stands for election.
 """
 
@@ -22,7 +22,7 @@ class Follower:
         self._patience_ends_ms = state.randomized_deadline(state.settings.fetch_timeout_ms)
         self._fetch_id: int | None = None
         self._ask_again_ms = 0
-        #: The leader has answered, and its silence goes on saying so: there is nothing to wait for.
+        #: The leader has answered, and its session goes on saying so: there is nothing to wait for.
         self._is_quiesced = False
         #: Only a leader that has answered is a reason to refuse somebody else a pre-vote. Refusing for one that was
         #: merely heard of could keep a partition without a leader: two that know of each other, neither alive.
@@ -64,7 +64,7 @@ class Follower:
         if self._fetch_id is not None and self._state.leader is not None:
             self._hear_again()
 
-    # At rest (silence.py)
+    # Quiescence: the session between the brokers speaks for the other side
 
     @property
     def quiesced_with(self) -> tuple[ReplicaId, ...]:
@@ -128,7 +128,7 @@ class Follower:
             self._ask_again_ms = state.now_ms + state.settings.retry_ms  # each wants to know that the other is there
             return
         if answer.diverging is not None:
-            # Its high watermark says nothing about a log that is about to be cut.
+            # Its high watermark says nothing about a log that is about to be truncated.
             state.truncate(answer.diverging)
         else:
             state.appended(state.log.merge(answer.marks, answer.batches))

@@ -80,14 +80,14 @@ class LogView:
 
     def flush_done(self, number: int) -> None:
         if number == self._flush_count and self._flushing is not None:
-            # A cut may have come in between, and what was appended since is not what was flushed.
+            # A truncation may have come in between, and what was appended since is not what was flushed.
             self.flushed = max(self.flushed, self._flushing)
             self._flushing = None
 
     # Shrinking
 
     def truncation_point(self, diverging: Position) -> Position:
-        """Where to cut so that nothing is left that the other log does not have up to `diverging`."""
+        """Where to truncate so that nothing is left that the other log does not have up to `diverging`."""
         mine = self.epochs.ending(diverging.epoch, self.end_offset)
         return Position(diverging.epoch, min(mine.offset, diverging.offset))
 

@@ -1,9 +1,9 @@
 """Who votes, as the log says it.
 
 A change is a batch that carries the whole new set. It holds from the moment it is in the log, committed or not, and is
-cut off with the log. Sets that differ by one member have majorities that overlap, so one change may follow another only
-when that is committed; and a leader may make one only after its own mark is committed, or two leaders could each make
-a change that overlaps with the old set and not with the other's (Ongaro's correction to his thesis, section 4.1).
+truncated with the log. Sets that differ by one member have majorities that overlap, so one change may follow another
+only when that is committed; and a leader may make one only after its own mark is committed, or two leaders could each
+make a change that overlaps with the old set and not with the other's (Ongaro's correction to his thesis, section 4.1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What replicas of one partition say to each other.
 
 Every message carries its sender and the sender's epoch. Whoever hears of a larger epoch adopts it first, and whoever
-hears of a smaller one answers with its own; the question for a pre-vote is the exception, because it must not disturb.
+hears of a smaller one answers with its own; the request for a pre-vote is the exception, because it must not disturb.
 Messages are addressed to brokers; a vote also names the replica that it is for, since a broker may have lost its disk.
 
 Messages are values, and nobody changes one that was made. They are not frozen: that would make each of them cost three
@@ -25,7 +25,7 @@ class Fetch:
 
     sender: ReplicaId
     epoch: Epoch
-    #: Answers to older questions are stale: the log may have been cut meanwhile.
+    #: Answers to older fetches are stale: the log may have been truncated meanwhile.
     fetch_id: int
     position: Position
     #: Where the asker believes the high watermark to be; news of a higher one are worth an answer.
@@ -159,8 +159,7 @@ def for_fetch(message: Fetched | FetchRefused | HighWatermark, fetch_id: int) ->
             )
         case FetchRefused():
             return FetchRefused(message.sender, message.epoch, fetch_id, message.leader)
-        case HighWatermark():
-            return HighWatermark(message.sender, message.epoch, fetch_id, message.high_watermark)
+    return HighWatermark(message.sender, message.epoch, fetch_id, message.high_watermark)
 
 
 def leader_named_by(message: Message) -> ReplicaId | None:

@@ -1,4 +1,4 @@
-"""What a leader knows of one follower, from its questions.
+"""What a leader knows of one follower, from its fetches.
 
 A follower is in one of three states, as in etcd's Raft: *probe*, until it has asked from a position of this log;
 *replicate*, while it asks from such positions; *snapshot*, while it loads what was before the start of this log.
@@ -50,9 +50,9 @@ class Progress:
         self.told_start: Offset = 0
         #: The high watermark that it knows, or has been told.
         self.told_high_watermark: Offset = 0
-        #: A question that waits for news, and until when.
+        #: A fetch that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
-        #: Its silence says that it asks.
+        #: Its session says for it that it goes on asking.
         self.is_quiesced = False
         self._moved_ms = now_ms
         self._caught_up_ms = now_ms
@@ -67,7 +67,7 @@ class Progress:
 
     @property
     def is_quiescent(self) -> bool:
-        """It has everything, and its silence says so: all three moments below are now."""
+        """It has everything, and its session says so: all three moments below are now."""
         return self.is_quiesced and self.parked is not None
 
     @property
@@ -116,7 +116,7 @@ class Progress:
         self.parked = (fetch, NEVER_MS)
 
     def answered(self, now_ms: int) -> None:
-        """Its question is used up. If it was silent, it is soon known how long that was true; until then, until now."""
+        """Its fetch is used up. If it was quiesced, it is soon known until when that was true; until now, for now."""
         self.parked = None
         if self.is_quiesced:
             self._moved_ms = self._caught_up_ms = self._asked_ms = now_ms
@@ -128,7 +128,7 @@ class Progress:
             self._moved_ms = self._caught_up_ms = self._asked_ms = at_ms
 
     def park(self, fetch: Fetch, until_ms: int) -> None:
-        """Let a question wait. One that comes once more does not wait anew: when other partitions have much to say, it
+        """Let a fetch wait. One that comes once more does not wait anew: when other partitions have much to say, it
         comes with everything that is said, and would never be answered."""
         if self.parked is None or self.parked[0].fetch_id != fetch.fetch_id:
             self.parked = (fetch, until_ms)

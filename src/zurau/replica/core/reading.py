@@ -3,7 +3,7 @@
 It reads below the high watermark and nowhere else. A new leader may know a high watermark that is lower than what was
 read before it led: an offset between that and the end is right, and has nothing to read yet. To call it out of range
 would make a consumer begin anew. Neither may one that has less than the leader say so of an offset that is behind its
-end: a follower, or a leader whose reign is over. A consumer says in which epoch it read last, so that the latter is
+end: a follower, or a leader that was deposed. A consumer says in which epoch it read last, so that the latter is
 noticed; a leader of that epoch or a later one has everything that was committed then.
 """
 

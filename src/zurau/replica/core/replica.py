@@ -86,7 +86,8 @@ class ReplicaCore(ABC):
     @property
     def low_watermark(self) -> Offset | None:
         """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
-        return self._role.low_watermark if isinstance(self._role, Serving) else None
+        role = self._role
+        return role.low_watermark if isinstance(role, Serving) else None
 
     @property
     def stored(self) -> Position:

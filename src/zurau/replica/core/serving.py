@@ -1,6 +1,6 @@
 """SessionServer fetches: what every leader does, however it came to lead.
 
-A question that has no news waits, a little, for some: the answer then also says that the leader is alive. A question
+A fetch for which there is no news waits for some, a little: the answer also says that the leader is alive. A fetch
 whose position is not on this log is corrected at once, and says nothing about how far the follower is.
 """
 

@@ -14,7 +14,7 @@ class ReplicaSettings:
     fetch_timeout_ms: int = 1000
     #: A round of votes takes no longer; up to twice as long, by chance, so that rounds do not collide for ever.
     election_timeout_ms: int = 500
-    #: A question without an answer is asked again.
+    #: A fetch or a request for a vote without an answer is sent again.
     retry_ms: int = 250
     #: A leader without news answers a fetch after so long: this is its sign of life.
     fetch_wait_ms: int = 200

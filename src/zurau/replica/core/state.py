@@ -52,7 +52,7 @@ class ReplicaState:
     load_stalled_ms: int = 0
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
-    #: Chance decides where the numbers begin, so that an answer from before a restart fits no question after it.
+    #: They begin at a random number, so that an answer from before a restart fits no fetch after it.
     last_fetch_id: int = 0
     #: The number of this broker's start, where a controller counts them.
     broker_epoch: Epoch = -1
@@ -145,7 +145,8 @@ class ReplicaState:
 
     def truncate(self, diverging: Position) -> None:
         point = self.log.truncation_point(diverging)
-        assert point.offset >= self.high_watermark, f"cutting at {point} below the high watermark {self.high_watermark}"
+        known = self.high_watermark
+        assert point.offset >= known, f"truncating at {point}, below the high watermark {known}"
         self.log.truncate(point)
         self.membership.truncate(point.offset)
         self.effects.append(Truncate(point))

@@ -106,7 +106,7 @@ class InSyncReplica(ReplicaCore):
             return  # said late, or twice
         self._assignment.state = partition
         if partition.leader_epoch > known.leader_epoch:
-            # The mark of this epoch is in the log already: it led, and has lost its reign with its memory.
+            # The mark of this epoch is in the log already: it led, and was restarted.
             is_over = partition.leader == state.id and partition.leader_epoch <= state.log.epochs.last
             state.epoch, state.leader = partition.leader_epoch, None if is_over else partition.leader
             leads = state.leader == state.id

@@ -52,7 +52,7 @@ class InSyncFollower(Follower):
         return None
 
     def registered(self) -> None:
-        """Its question says which start of the broker it is from, so one that stands is not true any more."""
+        """Its fetch says which start of the broker it is from: one that was quiesced has to be sent anew."""
         if self._is_quiesced:
             self._ask()
 

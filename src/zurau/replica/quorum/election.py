@@ -1,7 +1,7 @@
 """Standing for election, in two rounds that differ only in what a vote costs.
 
 A *prospective* asks who would vote for it, in the epoch that it is in: nothing is promised and nobody is disturbed, so
-a replica that was cut off does not end the reign of a leader that the others hear. A *candidate* opens a new epoch,
+a replica that was cut off does not depose a leader that the others hear. A *candidate* opens a new epoch,
 votes for itself, and asks in earnest. Either round ends with a majority or, after some chance, with another first
 round.
 """

@@ -102,9 +102,10 @@ class Replica(ReplicaCore):
 
     def _receive(self, message: Message) -> Cause | None:
         state = self._state
-        if message.epoch == state.epoch and isinstance(message, Fetch if self.role is Role.LEADER else Fetched):
-            if state.leader in (state.id, message.sender):
-                return self._role.receive(message)  # nearly every message
+        assert self._role is not None
+        usual = Fetch if self.role is Role.LEADER else Fetched
+        if message.epoch == state.epoch and type(message) is usual and state.leader in (state.id, message.sender):
+            return self._role.receive(message)  # nearly every message
         is_pre_vote = isinstance(message, Vote) and message.is_pre
         if message.epoch > state.epoch and not is_pre_vote:
             # Whom to vote for is decided with it: one write to the disk, not two.

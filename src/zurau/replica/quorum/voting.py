@@ -2,7 +2,7 @@
 
 A vote goes to a log that is at least as far as one's own, once in an epoch, and is durable before it is said. It is
 given to whoever asks, known as a voter or not: the one who asks may have heard of a change of voters earlier. But it is
-given only when the question names this very replica, because whoever had this broker's id before may have voted
+given only when the request names this very replica, because whoever had this broker's id before may have voted
 already.
 """
 
@@ -14,7 +14,7 @@ from zurau.replica.core.state import ReplicaState
 
 
 def answer_vote(state: ReplicaState, vote: Vote, *, hears_leader: bool) -> bool:
-    """SessionResponse a question for a vote; the epoch is adopted already. True when a real vote was given."""
+    """Answer a request for a vote; the epoch is adopted already. True when a real vote was given."""
     if vote.voter != state.id:
         return False
     granted = would_vote(state, vote) and (not hears_leader if vote.is_pre else may_vote(state, vote))

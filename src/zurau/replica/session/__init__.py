@@ -17,8 +17,8 @@ Absence is only understood while both sides mean the same by "last time":
 
 - A session has two random ids, one from either side, and its requests have numbers. A response to any other request, or
   of any other session, says nothing. One id would not do: a first request that arrives a second time, after the server
-  has forgotten the session, would bring back what was asked then. Requests and responses arrive in order, or the session
-  begins anew.
+  has forgotten the session, would bring back what was asked then. Requests and responses arrive in order, or the
+  session begins anew.
 - A fetch *stands* from when a request named it until it is answered with news or refused: that uses it up, and its
   partition asks nothing until a request names it again. News of a higher high watermark alone do not use it up.
 - A replica whose role changes, or that fails, or that turns to another leader, is evicted from the session at once, by

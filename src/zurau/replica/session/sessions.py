@@ -91,7 +91,7 @@ class Sessions:
             peer.client.send(partition, message)
 
     def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
-        """A replica here has another role. Nobody's silence may stand for what it was before."""
+        """A replica here has another role: no session may go on speaking for the role that it had."""
         for peer in self.peers.values():
             peer.server.evict(partition)
             asked = peer.client.asks(partition)

@@ -323,7 +323,7 @@ class ElectionsAreFew(Checker):
 
 class LeadersHearAMajority(LookingChecker):
     """A leader that no majority of voters can reach gives up in time; and so does one that cannot reach those who lack
-    something. (Who has everything and asks on, unanswered, has not role_changed to anybody else.)"""
+    something. (Who has everything and asks on, unanswered, has not turned to anybody else.)"""
 
     def __init__(self, group: ReplicaGroup) -> None:
         super().__init__(group)

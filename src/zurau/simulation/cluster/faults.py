@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: Moments of a replica's life at which a crash hurts most.
 CRASH_POINTS = (
     "before SaveVote", "after SaveVote", "before Append", "after Append", "before Flushed", "after Flushed",
-    "before Truncate", "after Truncate", "before AdvanceHighWatermark", "after AdvanceHighWatermark", "after RoleChanged", "before ReadAndSend",
+    "before Truncate", "after Truncate",
+    "before AdvanceHighWatermark", "after AdvanceHighWatermark", "after RoleChanged", "before ReadAndSend",
     "before RestartLog", "after RestartLog",
 )  # fmt: skip
 

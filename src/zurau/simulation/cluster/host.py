@@ -269,7 +269,7 @@ class Host:
                 self.appended_from = len(self.disk.seen.items)
                 for item in items:
                     self.disk.append(item, self.group.truth.compacted)
-                # What compaction has removed elsewhere counts as read: what compaction leaves of producers is not modelled.
+                # Compaction leaves producers alone: what it has removed elsewhere counts as read here.
                 self.memory.appended(tuple(self.disk.seen.items[self.appended_from :]))
             case Truncate(point):
                 self.disk.cut(point)

@@ -24,6 +24,7 @@ from zurau.replica.core.effects import (
 from zurau.replica.core.events import (
     BrokerRegistered,
     Event,
+    FetchProgressed,
     Flushed,
     FollowerQuiesced,
     LeaderQuiesced,
@@ -90,17 +91,25 @@ def event_in_words(event: Event) -> str:
         case Received(message):
             return f"hears from {message.sender}: {in_words(message)}"
         case FollowerQuiesced(fetch):
-            return f"takes the silence of {fetch.sender} for: {in_words(fetch)}"
+            return f"is quiesced with {fetch.sender}: {in_words(fetch)}"
         case LeaderQuiesced(answer):
-            return f"takes the silence of {answer.sender} for: {in_words(answer)}"
+            return f"is quiesced with {answer.sender}: {in_words(answer)}"
         case Unquiesced(replica, at_ms):
-            return f"has heard nothing from {replica} since {at_ms}, or something else"
+            return f"is unquiesced: {replica} was last heard of at {at_ms}"
+        case FetchProgressed():
+            return "hears that bytes of an answer are coming"
         case TimePassed():
             return "wakes"
         case RecordsOffered(data):
             return f"is offered {data.decode()}"
         case Flushed(number):
             return f"has flushed ({number})"
+        case _:
+            return _rare_event_in_words(event)
+
+
+def _rare_event_in_words(event: Event) -> str:
+    match event:
         case LogStartMoved(offset):
             return f"has lost what was below {offset} to retention"
         case SnapshotProgressed(loaded):
@@ -124,7 +133,7 @@ def effect_in_words(effect: Effect) -> str:
         case Append(items):
             return f"appends {', '.join(map(str, items))}"
         case Truncate(point):
-            return f"cuts its log at {point}"
+            return f"truncates its log at {point}"
         case AdvanceStart(offset):
             return f"removes what is below {offset}"
         case Send(to, message):
