@@ -63,7 +63,7 @@ class Broker:
     def __init__(self, pair: Pair, broker: BrokerId) -> None:
         self.id = broker
         self._pair = pair
-        self._streams = Sessions(SETTINGS, SeededRandomness(broker))
+        self._sessions = Sessions(SETTINGS, SeededRandomness(broker))
         self._replicas: dict[PartitionId, InSyncReplica] = {}
         self._wakes: dict[PartitionId | None, int] = {}
 
@@ -79,30 +79,30 @@ class Broker:
         replica = self._replicas[partition]
         for effect in replica.step(event, self._pair.now_ms):
             if isinstance(effect, Send | ReadAndSend):
-                self._streams.send(effect.to, partition, effect.message)
+                self._sessions.send(effect.to, partition, effect.message)
             elif isinstance(effect, RoleChanged):
-                self._streams.role_changed(partition, effect.role, effect.epoch)
+                self._sessions.role_changed(partition, effect.role, effect.epoch)
         self._wake(partition, replica.deadline_ms, lambda: self.tell(partition, TimePassed()))
 
     def hear(self, sender: BrokerId, it: SessionRequest | SessionResponse) -> None:
-        said = self._streams.heard(sender, it, self._pair.now_ms)
-        self._send(self._streams.replies())
+        said = self._sessions.heard(sender, it, self._pair.now_ms)
+        self._send(self._sessions.replies())
         self._pass_on_notices()
         for partition, message in said:
             self.tell(partition, Received(message))
 
     def pump(self) -> None:
         self._pass_on_notices()
-        self._send(self._streams.due(self._pair.now_ms))
+        self._send(self._sessions.due(self._pair.now_ms))
         self._pass_on_notices()
-        self._wake(None, self._streams.deadline_ms or NEVER_MS, lambda: None)
+        self._wake(None, self._sessions.deadline_ms or NEVER_MS, lambda: None)
 
     def _send(self, messages: Sequence[tuple[BrokerId, SessionRequest | SessionResponse]]) -> None:
         for to, it in messages:
             self._pair.at(self._pair.now_ms + TRAVEL_MS, lambda to=to, it=it: self._pair.brokers[to].hear(self.id, it))  # type: ignore[misc]
 
     def _pass_on_notices(self) -> None:
-        for partition, event in self._streams.notices():
+        for partition, event in self._sessions.notices():
             self.tell(partition, event)
 
     def _wake(self, whom: PartitionId | None, at_ms: int, act: Callable[[], None]) -> None:

@@ -172,7 +172,7 @@ DISK_MUTATIONS = (
     ),
     quorum("metadata is applied before it is committed", 300, (Memory, "appended", apply_at_once)),
     quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
-    quorum("producers are remembered across a cut", 300, (Memory, "cut", _nothing), near=21),
+    quorum("producers are remembered across a truncation", 300, (Memory, "cut", _nothing), near=21),
     quorum("a retry is written again", 300, (Service, "_is_repeated", _false)),
     quorum("a consumer reads to the end of the log", 300, (Service, "read", read_to_the_end)),
     quorum(
@@ -180,7 +180,7 @@ DISK_MUTATIONS = (
         300,
         (service_module, "reading", out_of_range_behind_the_high_watermark),
     ),
-    in_sync("a reign that is over answers consumers", 800, (service_module, "reading", in_any_epoch), near=303),
+    in_sync("a deposed leader answers consumers", 800, (service_module, "reading", in_any_epoch), near=303),
     in_sync("an old copy is not found out", 300, (Controller, "is_old_copy", _false)),
     in_sync("a damaged log stays in sync", 300, (host_module, "is_intact", _true), near=32),
     in_sync("a retry is written again, in sync", 300, (Service, "_is_repeated", _false)),

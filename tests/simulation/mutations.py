@@ -233,7 +233,10 @@ MUTATIONS = (
     quorum("logs are compared by offset only", 30, (LogView, "where_diverging", diverging_by_offset)),
     quorum("a wiped disk keeps its identity", 30, (ReplicaGroup, "new_disk", same_directory)),
     quorum(
-        "a follower cuts to its high watermark", 300, (ReplicaState, "truncate", truncate_to_high_watermark), near=20
+        "a follower truncates to its high watermark",
+        300,
+        (ReplicaState, "truncate", truncate_to_high_watermark),
+        near=20,
     ),
     quorum("a follower fetches on before it has flushed", 30, (ReplicaState, "stored", everything_written)),
     quorum("a leader counts itself before it has flushed", 60, (Serving, "stored_by", count_what_is_written)),
@@ -256,10 +259,15 @@ MUTATIONS = (
     ),
     quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
     quorum(
-        "the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut), near=21
+        "the high watermark moves before the truncation",
+        30,
+        (Follower, "_fetched", high_watermark_before_the_cut),
+        near=21,
     ),
-    quorum("a cut drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31),
-    quorum("a cut keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
+    quorum(
+        "a truncation drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31
+    ),
+    quorum("a truncation keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
     quorum(
         "retention forgets the epoch before the start",
         800,

@@ -215,30 +215,30 @@ _take_over = Controller._take_over
 _leave = Controller._leave
 
 STREAM_MUTATIONS = (
-    quorum("who turns to another leader asks the first by silence", 30, (Sessions, "_withdraw", nobody_withdraws)),
-    quorum("who leads no more answers by silence", 300, (Sessions, "role_changed", turned_without_closing)),
+    quorum("who turns to another leader still asks the first", 30, (Sessions, "_withdraw", nobody_withdraws)),
+    quorum("a deposed leader answers by its absence", 300, (Sessions, "role_changed", turned_without_closing)),
     quorum(
-        "an answer with news leaves the question standing",
+        "an answer with news leaves the fetch standing",
         30,
         (SessionClient, "_use_up", news_leave_the_question_standing),
         (SessionServer, "next_response", answer_and_leave_standing),
     ),
-    quorum("a replica that failed answers by silence", 400, (SessionServer, "evict", nothing_is_closed)),
+    quorum("a failed replica answers by its absence", 400, (SessionServer, "evict", nothing_is_closed)),
     quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=323),
-    quorum("what was closed is heard in silence", 400, (SessionClient, "receive", closed_is_not_heard)),
-    quorum("a second copy of a question is the next", 300, (SessionServer, "receive", any_question_will_do)),
-    quorum("an answer to another question will do", 300, (SessionClient, "receive", any_answer_will_do)),
+    quorum("an evicted partition does not hear of it", 400, (SessionClient, "receive", closed_is_not_heard)),
+    quorum("a second copy of a request is the next", 300, (SessionServer, "receive", any_question_will_do)),
+    quorum("a response to another request will do", 300, (SessionClient, "receive", any_answer_will_do)),
     quorum(
         "an answer that took too long is to what is asked now", 300, (SessionServer, "send", answers_that_took_too_long)
     ),
     quorum(
-        "an answer is about what was asked after its question",
+        "an answer is about what was asked after its request",
         300,
         (SessionClient, "_has_asked_since", answers_are_about_what_is_asked_now),
         near=84,
     ),
     quorum(
-        "nobody hears that silence has ended",
+        "nobody hears that it is unquiesced",
         30,
         (SessionClient, "_unquiesce", nobody_hears_that_silence_ends),
         (SessionServer, "_unquiesce", nobody_hears_that_silence_ends),
@@ -249,17 +249,17 @@ STREAM_MUTATIONS = (
         (SessionServer, "expects_request", property(nobody_is_missed)),
         near=788,
     ),
-    quorum("a leader believes for ever in whoever was silent", 100, (Progress, "unquiesced", standing_is_forever)),
+    quorum("a leader believes for ever in who was quiesced", 100, (Progress, "unquiesced", standing_is_forever)),
     quorum(
-        "silence counts until its end is heard of",
+        "quiescence counts until its end is heard of",
         600,
         (Progress, "unquiesced", the_end_is_when_it_is_heard_of),
         near=180,
     ),
     in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=180),
     in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
-    quorum("every question names every partition", 100, (SessionClient, "_stands", everybody_is_named)),
-    quorum("a question without news is answered at once", 100, (Sessions, "receive", nobody_waits)),
+    quorum("every request names every partition", 100, (SessionClient, "_stands", everybody_is_named)),
+    quorum("a request without news is answered at once", 100, (Sessions, "receive", nobody_waits)),
     quorum("an answer that takes long is given up", 400, (Sessions, "progressed", bytes_are_no_sign_of_life)),
     quorum("a topic is known by its name", 600, (Node, "deliver", known_by_name), near=27),
     quorum(
@@ -270,7 +270,7 @@ STREAM_MUTATIONS = (
     ),
     quorum("a record is acknowledged when it is written", 30, (Service, "offer", acknowledge_what_is_written)),
     in_sync(
-        "who leads no more answers by silence, in sync",
+        "a deposed leader answers by its absence, in sync",
         300,
         (Sessions, "role_changed", turned_without_closing),
         near=28,

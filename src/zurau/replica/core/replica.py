@@ -86,8 +86,9 @@ class ReplicaCore(ABC):
     @property
     def low_watermark(self) -> Offset | None:
         """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
-        role = self._role
-        return role.low_watermark if isinstance(role, Serving) else None
+        if not isinstance(self._role, Serving):
+            return None
+        return self._role.low_watermark
 
     @property
     def stored(self) -> Position:

@@ -201,7 +201,7 @@ class HighWatermarksOnlyRise(Checker):
         self._highest[incarnation] = effect.high_watermark
 
 
-class NothingCommittedIsCut(Checker):
+class NothingCommittedIsTruncated(Checker):
     """No replica cuts off what is committed, known to it or not."""
 
     watches = (Truncate,)
@@ -371,7 +371,7 @@ QUORUM_CHECKERS: tuple[type[Checker], ...] = (
     CommittedNeverChanges,
     LeadersAreComplete,
     HighWatermarksOnlyRise,
-    NothingCommittedIsCut,
+    NothingCommittedIsTruncated,
     CommittedIsOnAMajority,
     AcknowledgedIsCommitted,
     EpochsFitTheLog,

@@ -20,7 +20,7 @@ from zurau.simulation.cluster.checkers import (
     LeadersAreComplete,
     LogsMatch,
     LookingChecker,
-    NothingCommittedIsCut,
+    NothingCommittedIsTruncated,
     OffsetsAreDense,
     OneLeaderPerEpoch,
 )
@@ -267,7 +267,7 @@ IN_SYNC_CHECKERS: tuple[type[Checker], ...] = (
     CommittedNeverChanges,
     LeadersAreComplete,
     HighWatermarksOnlyRise,
-    NothingCommittedIsCut,
+    NothingCommittedIsTruncated,
     AcknowledgedIsCommitted,
     EpochsFitTheLog,
     OffsetsAreDense,
