@@ -87,9 +87,11 @@ class Follower:
             if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
                 self._fetched(message)
             return None
-        match message:
-            case HighWatermark() if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
+        if type(message) is HighWatermark:
+            if message.fetch_id == self._fetch_id and message.sender == self._state.leader:
                 self._committed(message)
+            return None
+        match message:
             case FetchRefused() if message.fetch_id == self._fetch_id:
                 self._state.leader = None
                 self._is_quiesced = False

@@ -74,7 +74,7 @@ class Progress:
     def moved_ms(self) -> int:
         """When it was last seen to get ahead, or to have nothing left to fetch. A follower that asks for the same again
         and again is connected, and of no use."""
-        return NEVER_MS if self.is_quiescent else self._moved_ms
+        return NEVER_MS if self.is_quiesced and self.parked is not None else self._moved_ms
 
     @property
     def caught_up_ms(self) -> int:

@@ -22,6 +22,7 @@ from zurau.replica.core.events import (
     LeaderQuiesced,
     LogStartMoved,
     Received,
+    RecordsOffered,
     ShutdownAsked,
     SnapshotProgressed,
     SnapshotStored,
@@ -141,6 +142,8 @@ class ReplicaCore(ABC):
             self._state.log.flush_done(event.number)  # type: ignore[union-attr]
             self._state.flush()
             return self._role.flushed()
+        if kind is RecordsOffered:
+            return self._handle_own(event)
         return self._handle_rarely(event, self._role)
 
     def _handle_rarely(self, event: Event, role: RoleHandler) -> Cause | None:

@@ -16,6 +16,7 @@ from zurau.replica.core.items import Batch
 from zurau.replica.core.membership import Voters
 from zurau.replica.core.messages import Fetch, Fetched, HighWatermark, SnapshotPoint
 from zurau.replica.core.progress import Progress
+from zurau.replica.core.settings import NEVER_MS
 from zurau.replica.core.state import ReplicaState
 
 
@@ -104,8 +105,17 @@ class Serving:
             if replica in expected or progress.asked_ms > limit_ms
         }
 
-    def parked_until_ms(self) -> list[int]:
-        return [progress.parked[1] for progress in self._followers.values() if progress.parked is not None]
+    def parked_until_ms(self) -> tuple[int, bool]:
+        """When the first parked fetch is overdue, and whether every follower is quiescent."""
+        until_ms, is_quiescent = NEVER_MS, True
+        for progress in self._followers.values():
+            parked = progress.parked
+            if parked is None:
+                is_quiescent = False
+            elif not progress.is_quiesced:
+                is_quiescent = False
+                until_ms = min(until_ms, parked[1])
+        return until_ms, is_quiescent
 
     @property
     def low_watermark(self) -> Offset:

@@ -66,7 +66,7 @@ class ReplicaState:
 
     @property
     def is_voter(self) -> bool:
-        return self.id in self.membership.voters
+        return len(self.other_voters) < len(self.membership.voters)
 
     @property
     def other_voters(self) -> Voters:

@@ -89,7 +89,7 @@ class InSyncLeader(Serving):
     @property
     def deadline_ms(self) -> int:
         look_ms = NEVER_MS if self._is_at_rest() else self._ask_again_ms
-        return min([look_ms, *self.parked_until_ms()])
+        return min(look_ms, self.parked_until_ms()[0])
 
     def _is_at_rest(self) -> bool:
         """Nobody could be proposed to join or to leave, until something is heard."""

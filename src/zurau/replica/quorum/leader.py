@@ -26,6 +26,7 @@ class Leader(Serving):
     def __init__(self, state: ReplicaState) -> None:
         super().__init__(state)
         self._followers = {voter: Progress(state.now_ms) for voter in state.other_voters}
+        self._check_quorum_ms = state.settings.check_quorum_ms
         self._own_moved_ms = state.now_ms
         self._begin_again_ms = state.now_ms
         self._successor: ReplicaId | None = None
@@ -40,9 +41,9 @@ class Leader(Serving):
 
     @property
     def deadline_ms(self) -> int:
-        is_quiescent = all(progress.is_quiescent for progress in self._followers.values())
-        look_ms = NEVER_MS if is_quiescent else self._begin_again_ms
-        return min([look_ms, self._quorum_lost_ms(), *self.parked_until_ms()])
+        parked_ms, is_quiescent = self.parked_until_ms()
+        deadline_ms = self._quorum_lost_ms()
+        return min(deadline_ms, parked_ms) if is_quiescent else min(deadline_ms, parked_ms, self._begin_again_ms)
 
     def time_passed(self) -> Cause | None:
         state = self._state
@@ -62,7 +63,9 @@ class Leader(Serving):
         moved = [self._followers[voter].moved_ms for voter in state.other_voters]
         if state.is_voter:
             moved.append(NEVER_MS if state.log.is_flushed else self._own_moved_ms)
-        return min(NEVER_MS, sorted(moved, reverse=True)[majority(len(moved)) - 1] + state.settings.check_quorum_ms)
+        moved.sort()
+        moved_ms = moved[-majority(len(moved))]
+        return moved_ms + self._check_quorum_ms if moved_ms < NEVER_MS else NEVER_MS
 
     def _announce(self) -> None:
         """Tell the voters that have not come yet: one that does not ask cannot be answered."""

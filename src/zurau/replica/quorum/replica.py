@@ -12,7 +12,7 @@ from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.membership import Membership, Voters
-from zurau.replica.core.messages import Fetch, Fetched, Message, Vote, VoteAnswer, leader_named_by
+from zurau.replica.core.messages import Fetch, Fetched, HighWatermark, Message, Vote, VoteAnswer, leader_named_by
 from zurau.replica.core.replica import ReplicaCore
 from zurau.replica.core.roles import TRANSITIONS, Cause, Role
 from zurau.replica.core.settings import ReplicaSettings
@@ -29,6 +29,12 @@ ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
     Role.LEADER: Leader,
 }
 _FETCH_ID_BOUND = 1 << 48
+_USUAL: dict[Role, tuple[type[Message], ...]] = {
+    Role.FOLLOWER: (Fetched, HighWatermark),
+    Role.PROSPECTIVE: (),
+    Role.CANDIDATE: (),
+    Role.LEADER: (Fetch,),
+}
 
 
 class Replica(ReplicaCore):
@@ -103,9 +109,9 @@ class Replica(ReplicaCore):
     def _receive(self, message: Message) -> Cause | None:
         state = self._state
         assert self._role is not None
-        usual = Fetch if self.role is Role.LEADER else Fetched
-        if message.epoch == state.epoch and type(message) is usual and state.leader in (state.id, message.sender):
-            return self._role.receive(message)  # nearly every message
+        usual = type(message) in _USUAL[self._role.role] and state.leader in (state.id, message.sender)
+        if usual and message.epoch == state.epoch:
+            return self._role.receive(message)  # nearly every message: a fetch, or what a leader answers
         is_pre_vote = isinstance(message, Vote) and message.is_pre
         if message.epoch > state.epoch and not is_pre_vote:
             # Whom to vote for is decided with it: one write to the disk, not two.
