@@ -147,13 +147,17 @@ class Serving:
         state = self._state
         progress.answered(state.now_ms)
         progress.told_start = state.log.start_offset
-        answer = self._fetched(fetch, marks=state.log.epochs.after(fetch.position.epoch))
+        log, position = state.log, fetch.position
+        marks = log.epochs.after(position.epoch)
+        answer = Fetched(
+            state.id, state.epoch, fetch.fetch_id, state.high_watermark, marks, (), None, None, log.start_offset
+        )
         state.effects.append(
             ReadAndSend(
                 fetch.sender.broker,
                 answer,
-                fetch.position.offset,
-                state.log.end_offset,
+                position.offset,
+                log.end_offset,
                 state.settings.fetch_max_bytes,
             )
         )
@@ -162,7 +166,6 @@ class Serving:
         self,
         fetch: Fetch,
         *,
-        marks: tuple[EpochMark, ...] = (),
         diverging: Position | None = None,
         snapshot: SnapshotPoint | None = None,
     ) -> Fetched:
@@ -172,7 +175,6 @@ class Serving:
             state.epoch,
             fetch.fetch_id,
             state.high_watermark,
-            marks,
             diverging=diverging,
             snapshot=snapshot,
             log_start=state.log.start_offset,

@@ -38,6 +38,7 @@ class Peer:
         "next_request_due_ms",
         "response_due_ms",
         "server",
+        "wake_ms",
     )
 
     def __init__(self, client: SessionClient, server: SessionServer) -> None:
@@ -50,6 +51,8 @@ class Peer:
         self.next_request_due_ms = 0
         #: When to tell high watermarks that have moved, if nothing else is told before.
         self.advance_due_ms = NEVER_MS
+        #: Nothing is due before, unless something happens.
+        self.wake_ms = NEVER_MS
 
     @property
     def deadline_ms(self) -> int:
@@ -65,11 +68,14 @@ class Sessions:
         self._settings = settings
         self._randomness = randomness
         self.peers: dict[BrokerId, Peer] = {}
+        #: Those with which something has happened since `due` looked at them.
+        self._touched: set[BrokerId] = set()
         #: Of all sessions, in their order.
         self._notices: list[Notice] = []
         self._replies: list[tuple[BrokerId, SessionResponse]] = []
 
     def _peer(self, broker: BrokerId) -> Peer:
+        self._touched.add(broker)
         peer = self.peers.get(broker)
         if peer is None:
             below = self._randomness.below
@@ -92,6 +98,7 @@ class Sessions:
 
     def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
         """A replica here has another role: no session may go on speaking for the role that it had."""
+        self._touched.update(self.peers)
         for peer in self.peers.values():
             peer.server.evict(partition)
             asked = peer.client.asks(partition)
@@ -100,13 +107,15 @@ class Sessions:
 
     def fail(self, partition: PartitionId) -> None:
         """There is no replica here, or none that works; it neither asks nor answers."""
+        self._touched.update(self.peers)
         self._withdraw(partition)
         for peer in self.peers.values():
             peer.server.evict(partition)
 
     def _withdraw(self, partition: PartitionId, but: BrokerId | None = None) -> None:
         for broker, peer in self.peers.items():
-            if broker != but:
+            if broker != but and peer.client.asks(partition) is not None:
+                self._touched.add(broker)
                 peer.client.withdraw(partition)
 
     def evict(self, partition: PartitionId, broker: BrokerId) -> None:
@@ -166,6 +175,8 @@ class Sessions:
     def due(self, now_ms: int) -> list[tuple[BrokerId, SessionRequest | SessionResponse]]:
         found: list[tuple[BrokerId, SessionRequest | SessionResponse]] = []
         for broker, peer in self.peers.items():
+            if broker not in self._touched and now_ms < peer.wake_ms:
+                continue
             response = self._next_response(peer, now_ms)
             if response is not None:
                 found.append((broker, response))
@@ -176,6 +187,8 @@ class Sessions:
             if request is not None:
                 peer.give_up_ms = self._give_up_ms(now_ms)
                 found.append((broker, request))
+            peer.wake_ms = peer.deadline_ms
+        self._touched.clear()
         return found
 
     def _next_response(self, peer: Peer, now_ms: int) -> SessionResponse | None:
@@ -196,6 +209,7 @@ class Sessions:
     @property
     def deadline_ms(self) -> int | None:
         """When something is due although nothing happens."""
-        deadlines = [peer.deadline_ms for peer in self.peers.values()]
-        deadline_ms = min(deadlines) if deadlines else NEVER_MS
+        deadline_ms = NEVER_MS
+        for broker, peer in self.peers.items():
+            deadline_ms = min(deadline_ms, peer.deadline_ms if broker in self._touched else peer.wake_ms)
         return deadline_ms if deadline_ms < NEVER_MS else None
