@@ -8,6 +8,7 @@ import ast
 CATCHES_EVERYTHING = {
     "src/pyspark_zurau/ahead.py": "carries the error of the thread that works ahead to the task that takes its items",
     "src/pyspark_zurau/pool.py": "closes what a task had borrowed, whatever ended the task, and raises it again",
+    "src/zurau/broker/outcomes.py": "work that nobody waits for: whatever went wrong with it is logged and told on",
     "src/zurau/node/connection.py": "a defect of ours costs one connection, not the broker; it is logged in full",
     "src/zurau/node/run.py": "hands the error of a handler on to the asyncio future that waits for it",
     "src/zurau/node/threads.py": "carries the error of a job to the loop, where whoever waits gets it",

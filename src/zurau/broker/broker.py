@@ -1,19 +1,29 @@
 """The broker: the cluster image, the partitions placed here, and the machines that run on some of them.
 
-Opening it replays the metadata log into the controller, opens what the image places here, and replays the consumer
-groups. From then on the image's changes are carried out as they are applied.
+Opening it replays the metadata log, opens what the image places here, and replays the consumer groups. From then on
+the image's changes are carried out as they are committed.
 """
 
 from __future__ import annotations
 
 import logging
 
+from msgspec.structs import replace
+
+from zurau.broker.cluster_view import ClusterView
+from zurau.broker.directories import partition_directories
+from zurau.broker.health import Health
+from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
+from zurau.broker.metadata_snapshots import MetadataSnapshots
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.settings import BrokerSettings
-from zurau.errors import DiskFault, Refused
+from zurau.broker.troubles import Troubles
+from zurau.errors import CorruptData, DiskFault, Refused
 from zurau.ids import BrokerId, TopicId, TopicPartition
+from zurau.journal.journal import Journal
+from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import (
     BrokerConfigChanged,
@@ -27,13 +37,17 @@ from zurau.machines.controller.commands import ControllerCommand, CreateTopic, R
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage, TopicImage
 from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
-from zurau.machines.groups.commands import ForgetTopic, GroupCommand
+from zurau.machines.groups.commands import ForgetTopic, GroupCommand, Unfinished
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
+from zurau.partition.judging import Lane
+from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
-from zurau.pending import Pending
+from zurau.partition.snapshots import load_newest
+from zurau.pending import Pending, all_of, done, start
 from zurau.ports import Disk, World
+from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.broker")
@@ -41,7 +55,14 @@ log = logging.getLogger("zurau.broker")
 METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
+METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
+#: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
+#: release, which kept none. Older releases remove it when they start, which shows that they ran.
+#: Small enough that what a snapshot makes superfluous is soon a whole segment.
+METADATA_SEGMENT_BYTES = 16 * MIB
 CLEAN_STOP_FILE = "clean-stop"
+#: Partitions of a new topic: each takes some files and a fraction of a millisecond.
+OPENED_AT_ONCE = 4
 
 
 class Broker:
@@ -59,6 +80,8 @@ class Broker:
         self.world = world
         self.clock = world.clock
         self.workers = world.workers
+        #: Searches for records by time.
+        self.searches = Lane(world.workers)
         self.randomness = world.randomness
         self.identity = identity
         self.settings = settings
@@ -66,10 +89,18 @@ class Broker:
         self.group_settings = group_settings
         #: What was read once, at start, for whoever asks (DescribeConfigs).
         self.fixed_settings = (settings, group_settings, *node_settings)
-        self._placement = Placement(world, identity, clean=_stopped_cleanly(world.disk))
+        self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
+        #: Partitions of `__consumer_offsets` whose groups are not served, and why.
+        self.groups_not_served: dict[TopicPartition, str] = {}
+        self.troubles = Troubles(world.clock)
+        self.health = Health(self)
+        self.journal = Journal(world)
+        self.placement = self._begin(world.disk)
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
-        self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
+        #: New topics with partitions that are still being opened.
+        self._openings: dict[TopicId, Pending[None]] = {}
+        self._is_open = True
 
     # Who and what
 
@@ -83,20 +114,26 @@ class Broker:
 
     @property
     def image(self) -> ClusterImage:
-        """The cluster as the metadata log describes it."""
-        return self._controller_machine.image
+        """The cluster as far as it is committed."""
+        return self._view.image
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
-        return self._placement.partitions
+        return self.placement.partitions
 
     def partition(self, topic: str, index: int) -> Partition:
         """A partition that this broker leads."""
         partition = self.partitions.get(TopicPartition(topic, index))
         if partition is not None:
             return partition
+        closed = self.placement.closed.get(TopicPartition(topic, index))
+        if closed is not None:
+            self.placement.open_again(TopicPartition(topic, index))
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {closed.fault}")
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
+            if image.topic_id in self._openings:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is still being opened")
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
 
@@ -108,7 +145,10 @@ class Broker:
         index = _java_abs(_java_hash(group_id)) % len(topic.partitions)
         host = self._group_hosts.get(index)
         if host is None:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC}-{index} is not served here")
+            name = TopicPartition(OFFSETS_TOPIC, index)
+            self.placement.open_again(name)
+            reason = self.groups_not_served.get(name, f"{name} is not open")
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the groups of {name} are not served: {reason}")
         return host
 
     def group_hosts(self) -> list[MachineHost[GroupCommand]]:
@@ -119,39 +159,103 @@ class Broker:
     async def open(self) -> None:
         """Become ready to serve: register, open every partition, bring the groups back."""
         topics = list(self.image.topics.values())
-        self._placement.undo_deletions(self.image.topics_by_id)
+        self.placement.directories.undo_deletions(self.image.topics_by_id)
         for topic in topics:
-            self._placement.open_topic(topic, self._settings_of(topic))
+            self.placement.open_topic(topic, self._settings_of(topic))
         placed = [TopicPartition(topic.name, partition.index) for topic in topics for partition in topic.partitions]
-        self._placement.sort_out_directories(self._deleted_while_loading, placed)
+        self._sort_out(placed)
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
-            await self.controller.ask(self._offsets_topic())
+            created: TopicImage = await self.controller.ask(self._offsets_topic())
+            await self.opened(created.topic_id)
         self._load_groups()
+        self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
+        self._is_open = False
+        self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
             host.close(_is_stopping)
-        if self._placement.close():
-            try:
-                self.world.disk.replace_file(CLEAN_STOP_FILE, b"")
-            except DiskFault as fault:
-                log.warning("everything has to be checked at the next start: %s", fault)
+        ended = self.placement.close()
+        try:
+            self.journal.close(ended)
+            self.world.disk.replace_file(CLEAN_STOP_FILE, self._stop_mark())
+        except DiskFault as fault:
+            log.warning("everything has to be checked at the next start: %s", fault)
+
+    def _begin(self, disk: Disk) -> Placement:
+        """See that the directory is what this broker left, and note the start before anything else is written."""
+        mark = disk.read_file(CLEAN_STOP_FILE)
+        knows_metadata = mark is not None or METADATA_LOG in self.journal.logs
+        has_data = any(partition_directories(disk, besides=[str(METADATA_PARTITION)]))
+        if (knows_metadata or has_data) and not holds_segments(disk, str(METADATA_PARTITION)):
+            raise CorruptData(
+                f"the metadata log, {disk.root / str(METADATA_PARTITION)}, is missing beside {IDENTITY_FILE}: without "
+                "it no topic is known. Restore that directory from a copy, or start with another --dir; nothing was "
+                "changed here"
+            )
+        self._has_data = has_data
+        if mark != self._stop_mark():
+            self.journal.forget_ends()
+        disk.remove(CLEAN_STOP_FILE)
+        self.journal.begin()  # which flushes the directory too
+        return Placement(self.world, self.identity, self.journal, clean=mark == b"", opened_late=self._opened_late)
+
+    def _stop_mark(self) -> bytes:
+        return b"%d" % self.journal.start_count
+
+    def _sort_out(self, placed: list[TopicPartition]) -> None:
+        """Directories and the journal hold what the image places here, and nothing else."""
+        if self.controller.gaps:
+            # The metadata log was repaired: what no topic explains may belong to one whose record was given up.
+            for name in self.placement.directories.unexplained(
+                {str(name) for name in placed} | {str(METADATA_PARTITION)}
+            ):
+                log.warning(
+                    "no topic explains the data in %s; its record may have been lost, so it is left there", name
+                )
+            return
+        self.placement.sort_out_directories(self._deleted_before, placed)
+        topics = self.image.topics_by_id
+        self.journal.forget(
+            [name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in topics]
+        )
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
-        self._deleted_while_loading: list[TopicId] = []
-        self._is_open = False
-        self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
-        # Every record counts: without snapshots this log is the only memory of the cluster.
-        settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
-        metadata = self._placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
-        host = MachineHost(metadata, self._controller_machine, self.clock)
-        host.load()
-        self._is_open = True
+        # What is old goes when a snapshot holds it, and only then.
+        settings = LogSettings(
+            cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
+        )
+        metadata = self.placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
+        self._require_whole(metadata)
+        controller = Controller(self.settings, self.log_settings)
+        host = MachineHost(metadata, controller, self.clock)
+        snapshot = load_newest(self.world.disk, metadata.log.directory, metadata.log.start_offset)
+        host.load(snapshot)
+        self._config_rules = controller.rules
+        self._view = ClusterView(metadata)
+        # Only where it ends counts now, apart from what must not come back.
+        self._deleted_before = [
+            change.topic.topic_id for change in self._view.load(snapshot) if isinstance(change, TopicRemoved)
+        ]
+        self._snapshots = MetadataSnapshots(self.world, metadata, self._view, snapshot)
+        metadata.on_commit = self._follow
         return host
+
+    def _require_whole(self, metadata: Partition) -> None:
+        """Refuse to start rather than to take a part of the cluster for the whole."""
+        damage = list(map(str, metadata.log.damage))
+        if not damage and self._has_data and not metadata.log.end_offset:
+            damage = ["it is empty, though there are partitions"]
+        if damage:
+            raise CorruptData(
+                f"the metadata log, {self.world.disk.root / metadata.log.directory}, is damaged: {'; '.join(damage)}. "
+                "Topics would be forgotten, so the broker does not start. Look at it with `zurau log check`; restore "
+                "the directory from a copy, or give up what is damaged with `zurau log repair`"
+            )
 
     def _load_groups(self) -> None:
         for image in self.image.topics[OFFSETS_TOPIC].partitions:
@@ -162,12 +266,23 @@ class Broker:
     def _load_group_host(self, partition: Partition) -> None:
         host = MachineHost(partition, GroupMachine(self.group_settings), self.clock)
         try:
+            if partition.log.damage:
+                # With some of their offsets forgotten, consumers would silently skip or repeat records.
+                raise CorruptData(
+                    f"{'; '.join(map(str, partition.log.damage))}. Restore its directory from a copy, or give up what "
+                    "is damaged with `zurau log repair`"
+                )
             host.load()
         except DiskFault as fault:
             # Other groups and all topics can be served; the groups in this partition find no coordinator.
             log.error("the groups of %s are not served: %s", partition.name, fault)  # noqa: TRY400 - says it all
+            self.groups_not_served[partition.name] = str(fault)
         else:
             self._group_hosts[partition.name.partition] = host
+
+    def _opened_late(self, partition: Partition) -> None:
+        if partition.name.topic == OFFSETS_TOPIC:
+            self._load_group_host(partition)
 
     def _offsets_topic(self) -> CreateTopic:
         return CreateTopic(
@@ -183,44 +298,70 @@ class Broker:
 
     # The image changes
 
-    def _changed(self, change: Change) -> None:
-        """Carry out what an applied record of the metadata log means for this broker."""
-        if not self._is_open:
-            # While the log is replayed only its end counts, apart from what must not come back.
-            if isinstance(change, TopicRemoved):
-                self._deleted_while_loading.append(change.topic.topic_id)
-            return
+    def _follow(self) -> None:
+        for change in self._view.catch_up():
+            self._carry_out(change)
+        self._snapshots.take_if_due()
+
+    def _carry_out(self, change: Change) -> None:
+        """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self._placement.open_topic(topic, self._settings_of(topic))
+                self._begin_opening(topic)
             case TopicConfigChanged(topic):
-                self._placement.tune(topic, self._settings_of(topic))
+                self.placement.tune(topic, self._settings_of(topic))
             case BrokerConfigChanged():
-                for topic in self.image.topics.values():
-                    self._placement.tune(topic, self._settings_of(topic))
+                start(self._tune_all())
             case TopicRemoved(topic):
-                self._placement.remove_topic(topic, self._metadata_committed())
+                self.placement.remove_topic(topic)
+                for partition in topic.partitions:
+                    self.troubles.forget(TopicPartition(topic.name, partition.index))
                 for host in self.group_hosts():
-                    host.ask(ForgetTopic(topic.name))
+                    start(_forget_topic(topic.name, host))
             case _:
                 pass
 
-    def _metadata_committed(self) -> Pending[None]:
-        """Done when all that the metadata log holds now is committed."""
-        metadata = self.partitions[METADATA_PARTITION]
-        return metadata.wait_high_watermark(metadata.log.end_offset)
+    def opened(self, topic_id: TopicId) -> Pending[None]:
+        """Done when the partitions of a new topic can be used."""
+        return self._openings.get(topic_id) or done(None)
+
+    def _begin_opening(self, topic: TopicImage) -> None:
+        opening = start(self._open_in_turns(topic))
+        if not opening.is_done:
+            self._openings[topic.topic_id] = opened = all_of([self.opened(topic.topic_id), opening])
+            opened.then(lambda _: self._is_opened(topic.topic_id, opened))
+
+    def _is_opened(self, topic_id: TopicId, opened: Pending[None]) -> None:
+        if self._openings.get(topic_id) is opened:  # no more partitions were added meanwhile
+            del self._openings[topic_id]
+
+    async def _open_in_turns(self, topic: TopicImage) -> None:
+        """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
+        for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
+            if first and self.world.turns.is_over():
+                await self.world.turns.next()
+            present = self.image.topics_by_id.get(topic.topic_id)
+            if present is None or not self._is_open:
+                return  # it was deleted meanwhile, or the broker has stopped
+            part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
+            self.placement.open_topic(part, self._settings_of(present))
+
+    async def _tune_all(self) -> None:
+        for name in list(self.image.topics):
+            topic = self.image.topics.get(name)
+            if topic is not None:
+                self.placement.tune(topic, self._settings_of(topic))
+            if self.world.turns.is_over():
+                await self.world.turns.next()
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
-        return self._controller_machine.log_settings_of(topic, self.broker_id)
+        return self._config_rules.topic_settings(self.image, self.broker_id, topic.configs)
 
 
-def _stopped_cleanly(disk: Disk) -> bool:
-    """Whether the last run came to its end. The mark is taken off, durably, before anything is written."""
-    clean = disk.exists(CLEAN_STOP_FILE)
-    if clean:
-        disk.remove(CLEAN_STOP_FILE)
-        disk.flush_directory("")
-    return clean
+async def _forget_topic(name: str, host: MachineHost[GroupCommand]) -> None:
+    reply = await host.ask(ForgetTopic(name))
+    while isinstance(reply, Unfinished):
+        reply = await host.ask(ForgetTopic(name, reply.now_ms))
 
 
 def _is_stopping() -> Refused:

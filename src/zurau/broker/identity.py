@@ -1,15 +1,18 @@
 """Who this broker is: kept in `meta.properties` in its directory, in Kafka's form.
 
-There is no format step: an empty directory becomes a new cluster of one. The directory id tells this disk from another
-one that is put in its place, so that a broker that lost its data is never taken for the one that had it.
+There is no format step: an empty directory becomes a new cluster of one, and one with data in it does not. The
+directory id tells this disk from another one that is put in its place, so that a broker that lost its data is never
+taken for the one that had it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from zurau.broker.directories import partition_directories
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId, id_bytes, id_text
+from zurau.journal.reading import FILE as JOURNAL_FILE
 from zurau.ports import Disk, Randomness
 
 FILE = "meta.properties"
@@ -28,6 +31,12 @@ def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId) -> Id
     content = disk.read_file(FILE)
     if content is not None:
         return _parse(content, broker_id)
+    data = JOURNAL_FILE if disk.exists(JOURNAL_FILE) else next(partition_directories(disk), None)
+    if data is not None:
+        raise SettingsError(
+            f"{disk.root / FILE} is missing, though there is data ({data}). Restore that file from a copy: with a new "
+            "cluster id this would be another cluster. Or start with another --dir"
+        )
     identity = Identity(broker_id, id_text(randomness.bytes(ID_BYTES)), randomness.bytes(ID_BYTES))
     lines = (
         "version=1",

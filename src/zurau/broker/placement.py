@@ -1,117 +1,238 @@
-"""Opens, tunes and removes the partitions that the cluster image puts on this broker."""
+"""Opens, tunes and removes the partitions that the cluster image puts on this broker.
+
+A partition that cannot be opened stays closed while the others are served: its clients get a storage error. It is
+tried again from time to time, and when somebody asks for it, by a worker.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
+from zurau.broker.directories import Directories
 from zurau.broker.identity import Identity
+from zurau.broker.outcomes import failure_of, report
 from zurau.errors import DiskFault, Refused
-from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition, id_bytes, id_text
+from zurau.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
+from zurau.journal.journal import Journal
+from zurau.journal.records import LogId
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
-from zurau.partition.opening import (
-    holds_partition,
-    producers_snapshot,
-    read_topic_id,
-    restore_producers,
-    write_topic_id,
-)
+from zurau.partition.judging import Judges
+from zurau.partition.opening import producers_snapshot, read_topic_id, restore_producers, write_topic_id
 from zurau.partition.partition import Partition
-from zurau.pending import Pending, done
-from zurau.ports import World
+from zurau.partition.producers import Producers
+from zurau.pending import Pending
+from zurau.ports import Timer, World
 from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.placement")
 
-DELETED = "-delete"
-STRAY = "-stray"
-#: Of a directory's name when it is renamed. File systems take 255 in all.
-KEPT_CHARACTERS = 200
+#: How long to wait before a closed partition is tried again, at first; twice as long each time, and at most.
+REOPEN_AFTER_MS = 1000
+REOPEN_AFTER_MAX_MS = 60_000
+#: How many are tried at a time.
+REOPEN_AT_A_TIME = 50
+
+Opened = tuple[Log, Producers]
+
+
+@dataclass(eq=False, slots=True)
+class ClosedPartition:
+    """One that could not be opened."""
+
+    topic_id: TopicId
+    settings: LogSettings
+    fault: Exception
+    tried_at_ms: float
+    tries: int = 1
+    #: Its topic was deleted.
+    is_deleted: bool = False
+
+    @property
+    def due_at_ms(self) -> float:
+        return self.tried_at_ms + min(REOPEN_AFTER_MAX_MS, REOPEN_AFTER_MS << min(self.tries - 1, 16))
 
 
 class Placement:
     """The partitions of this process, by name."""
 
-    def __init__(self, world: World, identity: Identity, *, clean: bool) -> None:
+    def __init__(
+        self,
+        world: World,
+        identity: Identity,
+        journal: Journal,
+        *,
+        clean: bool,
+        opened_late: Callable[[Partition], None],
+    ) -> None:
         self._world = world
         self._identity = identity
-        #: Whether the last run stopped in good order, so that logs need no recovery.
+        self._journal = journal
+        #: Whether an older release, which kept no journal, says that it stopped in good order.
         self._clean = clean
+        #: Called with a partition that could be opened after all.
+        self._opened_late = opened_late
+        self.directories = Directories(world)
+        self._judges = Judges(world.workers)
         self.partitions: dict[TopicPartition, Partition] = {}
+        self.closed: dict[TopicPartition, ClosedPartition] = {}
+        #: Those that a worker is trying to open.
+        self._opening: set[TopicPartition] = set()
+        self._retry_timer: Timer | None = None
+
+    # Opening
 
     def open(self, name: TopicPartition, topic_id: TopicId, settings: LogSettings) -> Partition:
-        """Open a partition, making it if it is new."""
+        """Open a partition, making it if it is new. Blocks."""
+        return self._adopt(name, topic_id, self._open_files(name, topic_id, settings))
+
+    def open_topic(self, topic: TopicImage, settings: LogSettings) -> None:
+        """Open those partitions of a topic that are placed here and not open yet."""
+        for image in topic.partitions:
+            name = TopicPartition(topic.name, image.index)
+            if self._identity.broker_id in image.replicas and name not in self.partitions and name not in self.closed:
+                try:
+                    if name in self._opening:  # of a topic that had this name before, and is deleted
+                        raise DiskFault(f"{name} is still in use by a deleted topic")
+                    self.open(name, topic.topic_id, settings)
+                except DiskFault as fault:
+                    # The others can be served all the same; this one answers with a storage error.
+                    log.error("%s stays closed, and is tried again: %s", name, fault)  # noqa: TRY400 - says it all
+                    self.closed[name] = ClosedPartition(
+                        topic.topic_id, settings, fault, self._world.clock.monotonic_ms()
+                    )
+                    self._retry_later()
+
+    def _open_files(self, name: TopicPartition, topic_id: TopicId, settings: LogSettings) -> Opened:
+        """All of it that blocks; in a worker, when it is tried again."""
         disk = self._world.disk
         directory = str(name)
         stored_id = read_topic_id(disk, directory)
+        last_known = self._journal.last_known(LogId(topic_id, name.partition))
         if stored_id not in (None, topic_id):
-            self._put_aside(directory, stored_id or NO_TOPIC_ID)
+            if last_known is not None and last_known.flushed_offset > 0:
+                # A deleted topic's directory is renamed before another topic of its name has records.
+                log.warning("%s names another topic than the one that was flushed here: taken for damaged", directory)
+            else:
+                self.directories.put_aside(directory, stored_id or NO_TOPIC_ID)
             stored_id = None
-        opened = Log.open(disk, directory, settings, now_ms=self._world.clock.now_ms(), clean=self._clean)
+        clean = self._clean or (last_known is not None and last_known.closed_offset is not None)
+        now_ms = self._world.clock.now_ms()
+        opened = Log.open(disk, directory, settings, now_ms=now_ms, clean=clean, last_known=last_known)
         if stored_id is None:
             # After the log, to which an empty directory says that it is new: nothing to recover, nothing to flush.
             write_topic_id(disk, directory, topic_id)
+        return opened, restore_producers(disk, opened)
+
+    def _adopt(self, name: TopicPartition, topic_id: TopicId, files: Opened) -> Partition:
+        opened, producers = files
         partition = self.partitions[name] = Partition(
             name,
             topic_id,
             opened,
             broker_id=self._identity.broker_id,
             replicas=[self._identity.broker_id],
-            producers=restore_producers(disk, opened),
+            producers=producers,
             clock=self._world.clock,
             flusher=self._world.flusher,
+            notes=self._journal.notes_of(LogId(topic_id, name.partition)),
+            judges=self._judges,
         )
         return partition
 
-    def open_topic(self, topic: TopicImage, settings: LogSettings) -> None:
-        """Open those partitions of a topic that are placed here and not open yet."""
-        for image in topic.partitions:
-            name = TopicPartition(topic.name, image.index)
-            if self._identity.broker_id in image.replicas and name not in self.partitions:
-                try:
-                    self.open(name, topic.topic_id, settings)
-                except DiskFault as fault:
-                    # The others can be served all the same; this one answers with a storage error.
-                    log.error("%s stays closed: %s", name, fault)  # noqa: TRY400 - the message says it all
+    # Opening again
+
+    def open_again(self, name: TopicPartition) -> None:
+        """Somebody asks for a partition that is closed. Whether it can be opened turns out later."""
+        closed = self.closed.get(name)
+        if closed is not None and closed.tried_at_ms + REOPEN_AFTER_MS <= self._world.clock.monotonic_ms():
+            self._try_again(name, closed)
+
+    def _retry_later(self) -> None:
+        if self._retry_timer is None:
+            self._retry_timer = self._world.clock.call_later(REOPEN_AFTER_MS, self._retry_due)
+
+    def _retry_due(self) -> None:
+        self._retry_timer = None
+        now_ms = self._world.clock.monotonic_ms()
+        due = [(name, closed) for name, closed in self.closed.items() if closed.due_at_ms <= now_ms]
+        for name, closed in due[:REOPEN_AT_A_TIME]:
+            self._try_again(name, closed)
+        if self.closed:
+            self._retry_later()
+
+    def _try_again(self, name: TopicPartition, closed: ClosedPartition) -> None:
+        if name in self._opening:
+            return
+        self._opening.add(name)
+        work = partial(self._open_files, name, closed.topic_id, closed.settings)
+        self._world.workers.run(work).then(partial(self._tried_again, name, closed))
+
+    def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[Opened]) -> None:
+        self._opening.discard(name)
+        failure = failure_of(outcome)
+        if closed.is_deleted:
+            if failure is None:
+                outcome.result()[0].close(clean=False)
+            self.directories.delete(str(name), closed.topic_id)
+        elif failure is not None:
+            closed.tries += 1
+            closed.tried_at_ms = self._world.clock.monotonic_ms()
+            if str(failure) != str(closed.fault):
+                report(f"{name} stays closed, and is tried again", failure)
+            closed.fault = failure
+        else:
+            del self.closed[name]
+            partition = self._adopt(name, closed.topic_id, outcome.result())
+            partition.settings_changed(closed.settings)
+            log.info("%s could be opened", name)
+            self._opened_late(partition)
+
+    # Changing and removing
 
     def tune(self, topic: TopicImage, settings: LogSettings) -> None:
         """Give a topic's partitions changed settings."""
-        for partition in self._of(topic):
-            partition.settings_changed(settings)
+        for name in _names(topic):
+            if name in self.partitions:
+                self.partitions[name].settings_changed(settings)
+            elif name in self.closed:
+                self.closed[name].settings = settings
 
-    def remove_topic(self, topic: TopicImage, committed: Pending[None]) -> None:
-        """Close a deleted topic's partitions, and remove their data once the deletion is committed.
+    def remove_topic(self, topic: TopicImage) -> None:
+        """Close a deleted topic's partitions and remove their data.
 
         Their directories get other names at once, so that a topic of the same name can be created.
         """
-        for partition in list(self._of(topic)):
-            del self.partitions[partition.name]
-            partition.close(_topic_is_gone)
-            partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
-            self._delete(str(partition.name), topic.topic_id, committed)
+        for name in _names(topic):
+            partition = self.partitions.pop(name, None)
+            if partition is not None:
+                partition.close(_topic_is_gone)
+                partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
+            closed = self.closed.pop(name, None)
+            if closed is not None:
+                closed.is_deleted = True
+            if name not in self._opening and self._world.disk.exists(str(name)):
+                self.directories.delete(str(name), topic.topic_id)
+        self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
 
-    def undo_deletions(self, topics: Mapping[TopicId, TopicImage]) -> None:
-        """Give the directories of topics their names back, if the deletion was lost in a crash before it counted."""
-        disk = self._world.disk
-        for directory in disk.list_directory(""):
-            if directory.endswith(DELETED):
-                partition, _, topic_id = directory.removesuffix(DELETED).rpartition(".")
-                topic = topics.get(_topic_id_in(topic_id))
-                if topic is not None:
-                    name = f"{topic.name}-{partition.rpartition('-')[2]}"
-                    if disk.exists(name):  # of a topic that was created after the deletion, and is lost with it
-                        self._put_aside(name, read_topic_id(disk, name) or NO_TOPIC_ID)
-                    disk.rename(directory, name)
-
-    def close(self) -> bool:
+    def close(self) -> dict[LogId, Offset]:
         """Leave every partition so that the next start is quick. Blocks: the last thing a broker does.
 
-        Returns whether all could be left so.
+        Returns where those end that could be left so.
         """
-        closed_well = [self._close(partition) for partition in self.partitions.values()]
-        return all(closed_well)
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        ended = {
+            LogId(partition.topic_id, partition.name.partition): partition.log.end_offset
+            for partition in self.partitions.values()
+            if self._close(partition)
+        }
+        self._judges.close(_broker_stops)
+        return ended
 
     def _close(self, partition: Partition) -> bool:
         partition.close(_broker_stops)
@@ -124,73 +245,12 @@ class Placement:
         return not partition.is_broken
 
     def sort_out_directories(self, deleted: Iterable[TopicId], placed: Iterable[TopicPartition]) -> None:
-        """Finish deletions that a crash cut short, and put aside what no topic of the cluster explains.
-
-        `placed`: what belongs here, whether it could be opened or not.
-        """
-        deleted = set(deleted)
-        known = {str(name) for name in (*self.partitions, *placed)}
-        for directory in self._world.disk.list_directory(""):
-            if directory.endswith(DELETED):
-                self._remove(directory)
-            elif (
-                directory not in known
-                and not directory.endswith(STRAY)
-                and holds_partition(self._world.disk, directory)
-            ):
-                topic_id = read_topic_id(self._world.disk, directory)
-                if topic_id is not None and topic_id in deleted:
-                    self._delete(directory, topic_id, done(None))
-                else:
-                    self._put_aside(directory, topic_id or NO_TOPIC_ID)
-
-    def _of(self, topic: TopicImage) -> Iterable[Partition]:
-        for image in topic.partitions:
-            partition = self.partitions.get(TopicPartition(topic.name, image.index))
-            if partition is not None:
-                yield partition
-
-    def _delete(self, directory: str, topic_id: TopicId, committed: Pending[None]) -> None:
-        doomed = _renamed(directory, topic_id, DELETED)
-        try:
-            self._world.disk.rename(directory, doomed)
-            # Before a topic of the same name is created: after a crash its directory must not be the old one.
-            self._world.disk.flush_directory("")
-        except DiskFault as fault:
-            log.warning("the data in %s is left to the next start, though its topic is deleted: %s", directory, fault)
-            return
-        committed.then(lambda outcome: self._remove_if(outcome, doomed))
-
-    def _remove_if(self, committed: Pending[None], directory: str) -> None:
-        try:
-            committed.result()
-        except Refused:
-            return  # the next start tells whether the topic is deleted
-        self._remove(directory)
-
-    def _remove(self, directory: str) -> None:
-        self._world.workers.run(lambda: self._world.disk.remove_tree(directory))
-
-    def _put_aside(self, directory: str, topic_id: TopicId) -> None:
-        disk = self._world.disk
-        aside, count = _renamed(directory, topic_id, STRAY), 1
-        while disk.exists(aside):
-            count += 1
-            aside = _renamed(directory, topic_id, f"-{count}{STRAY}")
-        log.warning("no topic explains the data in %s: kept as %s; remove it if it is of no use", directory, aside)
-        disk.rename(directory, aside)
+        """Finish deletions, and put aside what no topic explains. `placed`: what belongs here, open or not."""
+        self.directories.sort_out(deleted, {str(name) for name in (*self.partitions, *placed)})
 
 
-def _renamed(directory: str, topic_id: TopicId, suffix: str) -> str:
-    """Another name for a partition's directory. A long one loses its beginning, or file systems would not take it."""
-    return f"{directory[-KEPT_CHARACTERS:]}.{id_text(topic_id)}{suffix}"
-
-
-def _topic_id_in(text: str) -> TopicId:
-    try:
-        return TopicId(id_bytes(text))
-    except ValueError:
-        return NO_TOPIC_ID
+def _names(topic: TopicImage) -> Iterator[TopicPartition]:
+    return (TopicPartition(topic.name, image.index) for image in topic.partitions)
 
 
 def _topic_is_gone() -> Refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zurau.settings import DAY_MS, INT32_MAX, INT64_MAX, MIB, MINUTE_MS, SECOND_MS, setting
+from zurau.settings import DAY_MS, GIB, INT32_MAX, INT64_MAX, MIB, MINUTE_MS, SECOND_MS, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,14 @@ class BrokerSettings:
         doc="How long the last sequence numbers of a silent idempotent producer are remembered.",
     )
 
+    disk_low_bytes: int = setting(
+        GIB,
+        "zurau.disk.low.bytes",
+        at_least=0,
+        at_most=INT64_MAX,
+        doc="With less room than this left on its disk the broker's health has a problem (`zurau cluster health`).",
+    )
+
     # Connections and requests
     max_connections: int = setting(
         INT32_MAX, "max.connections", at_least=1, at_most=INT32_MAX, doc="Connections at a time; more are closed."
@@ -83,7 +91,15 @@ class BrokerSettings:
         "queued.max.request.bytes",
         at_least=MIB,
         at_most=INT64_MAX,
-        doc="Memory for requests that have arrived in part or wait their turn; past it the largest holder is closed.",
+        doc="Memory for requests that are not answered yet; past it the largest holder is closed.",
+    )
+    queued_max_response_bytes: int = setting(
+        512 * MIB,
+        "queued.max.response.bytes",
+        at_least=MIB,
+        at_most=INT64_MAX,
+        doc="Memory for answers that clients have not taken. When it is short, fetches get smaller answers or wait, "
+        "and clients that take nothing of theirs for seconds are closed.",
     )
     fetch_max_bytes: int = setting(
         55 * MIB,

@@ -2,6 +2,9 @@
 
 Looking is cheap and happens on the loop, a few partitions at a time so that requests come in between; the heavy part
 of compaction and every flush happen in workers.
+
+Compaction is for one partition at a time, each in its turn. Whatever fails is logged, counted, and tried again later
+and later, so that one damaged partition takes neither the turns of the others nor the log.
 """
 
 from __future__ import annotations
@@ -9,10 +12,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from zurau.broker.broker import Broker
-from zurau.errors import DiskFault
+from zurau.broker.outcomes import failure_in, failure_of
+from zurau.errors import Abandoned
 from zurau.ids import TopicPartition
 from zurau.partition.opening import producers_snapshot
 from zurau.partition.partition import Partition
@@ -30,27 +35,35 @@ AT_A_TIME = 50
 #: A snapshot of the producers is worth writing when this much would have to be scanned without it.
 SNAPSHOT_EVERY_BYTES = 64 * MIB
 
+RETENTION, COMPACTION, REMOVAL, SNAPSHOT = "retention", "compaction", "removal of files", "snapshot of the producers"
+
 
 class Upkeep:
     """Goes round the broker's partitions, each kind of work at its own interval."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._troubles = broker.troubles
         self._timers: dict[str, Timer] = {}
-        self._compacting = False
+        #: What to compact next: each partition once, in the order in which it was found to be due.
+        self._to_compact: dict[TopicPartition, None] = {}
+        self._compacting: CompactionJob | None = None
         self._snapshot_size: dict[TopicPartition, int] = {}
 
     def start(self) -> None:
         settings = self._broker.settings
-        self._every(settings.log_retention_check_interval_ms, "retention", self._expire)
-        self._every(settings.log_cleaner_backoff_ms, "compaction", self._compact)
+        self._every(settings.log_retention_check_interval_ms, RETENTION, self._expire)
+        self._every(settings.log_cleaner_backoff_ms, COMPACTION, self._compact_in_turn)
 
     def stop(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._to_compact.clear()
+        if self._compacting is not None:
+            self._compacting.abandon()
 
-    def _every(self, interval_ms: int, name: str, look: Callable[[Partition], None]) -> None:
+    def _every(self, interval_ms: int, job: str, look: Callable[[Partition], None]) -> None:
         """Look at all partitions, then again after the interval."""
 
         def begin() -> None:
@@ -59,24 +72,43 @@ class Upkeep:
         def go_on(left: deque[TopicPartition]) -> None:
             for _ in range(min(AT_A_TIME, len(left))):
                 partition = self._broker.partitions.get(left.popleft())
-                if partition is not None:
-                    self._look_safely(partition, look)
+                if partition is not None and not self._troubles.is_resting(job, partition.name):
+                    self._try(job, partition, partial(look, partition))
             if left:
-                self._timers[name] = self._broker.clock.call_later(0, lambda: go_on(left))
+                self._timers[job] = self._broker.clock.call_later(0, lambda: go_on(left))
             else:
-                self._timers[name] = self._broker.clock.call_later(interval_ms, begin)
+                self._timers[job] = self._broker.clock.call_later(interval_ms, begin)
 
-        self._timers[name] = self._broker.clock.call_later(interval_ms, begin)
+        self._timers[job] = self._broker.clock.call_later(interval_ms, begin)
 
-    def _look_safely(self, partition: Partition, look: Callable[[Partition], None]) -> None:
-        try:
-            look(partition)
-        except DiskFault as fault:
-            log.warning("upkeep of %s failed and will be tried again: %s", partition.name, fault)
+    def _try(self, job: str, partition: Partition, work: Callable[[], None]) -> None:
+        """A failure that shows in one partition must not end the round."""
+        failure = failure_in(work)
+        if failure is not None:
+            self._troubles.failed(job, partition.name, failure)
+
+    def _run(self, job: str, partition: Partition, work: Callable[[], Any]) -> None:
+        """Have a worker do what nobody waits for."""
+        self._broker.workers.run(work).then(partial(self._ended, job, partition))
+
+    def _ended(self, job: str, partition: Partition, outcome: Pending[Any]) -> None:
+        self._note(job, partition, failure_of(outcome))
+
+    def _note(self, job: str, partition: Partition, failure: Exception | None) -> None:
+        if failure is None:
+            self._troubles.worked(job, partition.name)
+        elif self._is_here(partition):  # or else it was deleted meanwhile, and nobody misses the work
+            self._troubles.failed(job, partition.name, failure)
+
+    def _is_here(self, partition: Partition) -> bool:
+        return self._broker.partitions.get(partition.name) is partition
+
+    # Retention
 
     def _expire(self, partition: Partition) -> None:
         now_ms = self._broker.clock.now_ms()
         removed = partition.log.expire(now_ms, partition.high_watermark)
+        self._troubles.worked(RETENTION, partition.name)
         if removed:
             log.info("%s: %d old segments removed", partition.name, removed)
         self._remove_files(partition)
@@ -86,33 +118,52 @@ class Upkeep:
     def _remove_files(self, partition: Partition) -> None:
         work = partition.log.take_removals()
         if work is not None:
-            self._broker.workers.run(work)
+            self._run(REMOVAL, partition, work)
 
     def _snapshot_producers(self, partition: Partition) -> None:
         size = partition.log.size_bytes
-        if abs(size - self._snapshot_size.get(partition.name, 0)) < SNAPSHOT_EVERY_BYTES:
+        is_resting = self._troubles.is_resting(SNAPSHOT, partition.name)
+        if is_resting or abs(size - self._snapshot_size.get(partition.name, 0)) < SNAPSHOT_EVERY_BYTES:
             return
-        self._snapshot_size[partition.name] = size
-        self._broker.workers.run(producers_snapshot(self._broker.world.disk, partition.log, partition.producers))
+        work = producers_snapshot(self._broker.world.disk, partition.log, partition.producers)
+
+        def snapshot() -> None:
+            work()
+            self._snapshot_size[partition.name] = size
+
+        self._run(SNAPSHOT, partition, snapshot)
+
+    # Compaction
+
+    def _compact_in_turn(self, partition: Partition) -> None:
+        if "compact" in partition.log.settings.cleanup_policy:
+            self._to_compact[partition.name] = None
+            self._compact_next()
+
+    def _compact_next(self) -> None:
+        """Compact at most one partition at a time: it reads and writes a lot."""
+        while self._to_compact and not self._compacting:
+            name = next(iter(self._to_compact))
+            del self._to_compact[name]
+            partition = self._broker.partitions.get(name)
+            if partition is not None:
+                self._try(COMPACTION, partition, partial(self._compact, partition))
 
     def _compact(self, partition: Partition) -> None:
-        """Compact at most one partition at a time: it reads and writes a lot."""
-        if self._compacting or "compact" not in partition.log.settings.cleanup_policy:
-            return
         job = partition.log.plan_compaction(self._broker.clock.now_ms(), partition.high_watermark)
         if job is not None:
-            self._compacting = True
-            self._broker.workers.run(job.run).then(lambda outcome: self._compacted(partition, job, outcome))
+            self._compacting = job
+            self._broker.workers.run(job.run).then(partial(self._compacted, partition, job))
 
     def _compacted(self, partition: Partition, job: CompactionJob, outcome: Pending[None]) -> None:
-        self._compacting = False
-        if self._broker.partitions.get(partition.name) is not partition:
-            return  # deleted meanwhile, with everything the job made
-        try:
+        self._compacting = None
+        if self._is_here(partition):  # or else everything the job made is deleted with it
             # Also after a failure: what the job left behind has to go, and the next one may come.
-            partition.log.finish_compaction(job)
+            finishing = failure_in(lambda: partition.log.finish_compaction(job))
             self._remove_files(partition)
-            outcome.result()
-            log.info("%s: compacted", partition.name)
-        except DiskFault as fault:
-            log.warning("compaction of %s failed and will be tried again: %s", partition.name, fault)
+            failure = failure_of(outcome) or finishing
+            if not isinstance(failure, Abandoned):
+                self._note(COMPACTION, partition, failure)
+            if failure is None:
+                log.info("%s: compacted", partition.name)
+        self._compact_next()

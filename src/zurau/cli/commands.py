@@ -82,7 +82,7 @@ app.add_typer(topic.app, name="topic")
 app.command(name="produce")(produce.produce)
 app.command(name="consume")(consume.consume)
 app.add_typer(group.app, name="group")
-app.command(name="cluster")(cluster.cluster)
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(log.app, name="log")
 app.command(name="simulate")(simulate.simulate)
 

@@ -1,38 +1,41 @@
-"""`zurau log dump`: what is in the files of a data directory, and what is wrong with them."""
+"""`zurau log`: what is in the files of a data directory, what is wrong with them, and what can be done about it."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zurau.cli.consume import RecordFormat
-from zurau.cli.options import SETTINGS
-from zurau.cli.output import counted
+from zurau.cli.options import SETTINGS, Yes, confirm
+from zurau.cli.output import counted, say
 
 if TYPE_CHECKING:
+    from zurau.log.damage import DamagedRange
     from zurau.log.dump import Finding, RecordFound
+    from zurau.log.last_known import LastKnown
+    from zurau.ports import Disk
     from zurau.records.batch import BatchHeader
 
 app = typer.Typer(help="The files that a broker stores.", no_args_is_help=True, **SETTINGS)
 
 SHOWN_BYTES = 60
+METADATA_DIRECTORY = "__cluster_metadata-0"
 
-
-@app.callback()
-def root() -> None:
-    """With one command only, its name would not be needed; it is, for those that will come."""
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A broker's directory, or one partition's.")]
+PartitionName = Annotated[
+    str | None, typer.Option("--partition", metavar="NAME", help="Only this partition of it, for example orders-0.")
+]
 
 
 @app.command()
 def dump(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A broker's directory, or one partition's.")],
-    partition: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this partition of it, for example orders-0.")
-    ] = None,
+    directory: Directory,
+    partition: PartitionName = None,
     records: Annotated[bool, typer.Option("--records", help="Also every record.")] = False,
     indexes: Annotated[bool, typer.Option("--indexes", help="Also the entries of the indexes.")] = False,
     form: Annotated[RecordFormat, typer.Option("--format", "-f", help="Lines of text, or of JSON.")] = (
@@ -66,15 +69,128 @@ def dump(
         raise typer.Exit(1)
 
 
+@app.command()
+def check(
+    directory: Directory,
+    partition: PartitionName = None,
+    form: Annotated[RecordFormat, typer.Option("--format", "-f", help="Lines of text, or of JSON.")] = (
+        RecordFormat.TEXT
+    ),
+) -> None:
+    """Read everything and name what is damaged.
+
+    Checksums included. Of each damaged range it tells partition, offsets, file and positions.
+    Exits with 1 when something is damaged. Only reads, so the broker may be running.
+
+    \b
+    Examples:
+      zurau log check zurau-data
+      zurau log check zurau-data --partition orders-0 --format json
+    """
+    damage = 0
+    for one in _damaged_ranges(directory, partition):
+        damage += 1
+        if form is RecordFormat.JSON:
+            sys.stdout.write(json.dumps(_damage_fields(one), ensure_ascii=False) + "\n")
+        else:
+            sys.stdout.write(f"{one}\n")
+    if damage:
+        sys.stderr.write(
+            f"zurau: {counted(damage, 'damaged range')}; restore the files from a copy, or stop the broker and run "
+            "`zurau log repair`\n"
+        )
+        raise typer.Exit(1)
+    sys.stderr.write("nothing is damaged\n")
+
+
+@app.command()
+def repair(directory: Directory, partition: PartitionName = None, yes: Yes = False) -> None:
+    """Make gaps of what is damaged.
+
+    Consumers pass over a gap; of damage they are told with an error. The broker must be stopped. Shows what it would
+    do and asks. The records in the damaged ranges are given up; a copy of their bytes stays beside each segment, in
+    files that end in .damaged. Offsets stay as they are, and none is given out again.
+
+    \b
+    Examples:
+      zurau log repair zurau-data
+      zurau log repair zurau-data --partition orders-0 --yes
+    """
+    from zurau.log.repair import repair_segment
+    from zurau.node.disk import RealDisk
+    from zurau.node.run import lock_directory
+
+    root, _ = _logs(directory if partition is None else directory / partition)
+    with lock_directory(root):
+        damage = list(_damaged_ranges(directory, partition))
+        if not damage:
+            say("nothing is damaged")
+            return
+        for one in damage:
+            sys.stdout.write(f"{one}\n")
+        if any(one.directory == METADATA_DIRECTORY for one in damage):
+            say(
+                f"{METADATA_DIRECTORY} says which topics there are. Those whose records are given up will be unknown: "
+                "their data stays where it is, but is not served. Restore a copy if there is one"
+            )
+        confirm(f"Give up the records in {counted(len(damage), 'damaged range')}?", yes=yes)
+        disk = RealDisk(root)
+        for path in dict.fromkeys(one.file for one in damage):
+            kept = repair_segment(disk, [one for one in damage if one.file == path])
+            say(f"repaired {path}" + "".join(f"; the damaged bytes are in {aside}" for aside in kept))
+
+
+def _damaged_ranges(directory: Path, partition: str | None) -> Iterator[DamagedRange]:
+    from zurau.cli.progress import progress
+    from zurau.log.check import check_log, log_bytes
+    from zurau.node.disk import RealDisk
+
+    root, names = _logs(directory if partition is None else directory / partition)
+    disk = RealDisk(root)
+    with progress("reading", sum(log_bytes(disk, name) for name in names)) as advance:
+        for name in names:
+            yield from check_log(disk, name, _last_known(disk, name), advance)
+
+
+def _last_known(disk: Disk, name: str) -> LastKnown:
+    """What the broker's journal says of a partition, going by the topic id in its directory."""
+    from zurau.journal.reading import read_journal
+    from zurau.journal.records import LogId
+    from zurau.log.last_known import LastKnown
+    from zurau.partition.opening import read_topic_id
+
+    reading = read_journal(disk)
+    topic_id = read_topic_id(disk, name)
+    index = name.rpartition("-")[2]
+    if reading is None or topic_id is None or not index.isdecimal():
+        return LastKnown()
+    log_id = LogId(topic_id, int(index))
+    return LastKnown(reading.known.flushed.get(log_id, 0), reading.known.closed.get(log_id))
+
+
+def _damage_fields(one: DamagedRange) -> dict[str, Any]:
+    return {
+        "kind": "damage",
+        "partition": one.directory,
+        "first_offset": one.first_offset,
+        "last_offset": one.next_offset - 1,
+        "file": one.file,
+        "position": one.position,
+        "end_position": one.end_position,
+        "reason": one.reason,
+    }
+
+
 def _logs(directory: Path) -> tuple[Path, list[str]]:
     """The directories with segments in them, `directory` itself or those inside, and where they lie."""
     from zurau.errors import SettingsError
+    from zurau.log.files import is_segment_file
 
     if not directory.is_dir():
         raise SettingsError(f"there is no directory {directory}; give the --dir of a broker")
-    if any(directory.glob("*.log")):
+    if any(is_segment_file(path.name) for path in directory.glob("*.log")):
         return directory.resolve().parent, [directory.resolve().name]
-    inside = sorted({path.parent.name for path in directory.glob("*/*.log")})
+    inside = sorted({path.parent.name for path in directory.glob("*/*.log") if is_segment_file(path.name)})
     if not inside:
         raise SettingsError(f"there are no segments in {directory}; give the --dir of a broker, or one partition's")
     return directory, inside

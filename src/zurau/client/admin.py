@@ -11,7 +11,7 @@ from zurau.client.cluster import Cluster
 from zurau.client.errors import NoLeader, UnknownTopic, check
 from zurau.client.metadata import NO_LEADER, Metadata, TopicInfo
 from zurau.client.retry import Backoff, Deadline
-from zurau.ids import Offset, TopicPartition
+from zurau.ids import BrokerId, Offset, TopicPartition
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -21,7 +21,11 @@ from zurau.wire.kafka.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from zurau.wire.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from zurau.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from zurau.wire.kafka.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
 from zurau.wire.kafka.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -31,7 +35,7 @@ from zurau.wire.kafka.messages.incremental_alter_configs import (
 BROKER_DEFAULT = -1
 #: How long to wait for brokers to agree on a change that went through.
 SETTLE_S = 5.0
-TOPIC_RESOURCE = 2
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 SET, RESET = 0, 1
 #: Where a setting's value comes from, by Kafka's numbers.
 SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "file", 5: "default", 6: "logger"}
@@ -129,16 +133,20 @@ class Admin:
             if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise UnknownTopic(name)
             check(result.error_code, f"settings of topic {name!r}", result.error_message)
-            return [
-                ConfigEntry(
-                    entry.name,
-                    entry.value,
-                    SOURCES.get(entry.config_source, "unknown"),
-                    entry.read_only,
-                    entry.is_sensitive,
-                )
-                for entry in sorted(result.configs, key=lambda entry: entry.name)
-            ]
+            return _config_entries(result)
+
+        return self._cluster.retry(describe)
+
+    def broker_settings(self, broker: BrokerId, names: list[str] | None = None) -> list[ConfigEntry]:
+        """All settings of a broker, or some; those that it does not know are left out."""
+        resource = DescribeConfigsResource(
+            resource_type=BROKER_RESOURCE, resource_name=str(broker), configuration_keys=names
+        )
+
+        def describe() -> list[ConfigEntry]:
+            result = self._cluster.ask_broker(broker, DescribeConfigsRequest(resources=[resource])).results[0]
+            check(result.error_code, f"settings of broker {broker}", result.error_message)
+            return _config_entries(result)
 
         return self._cluster.retry(describe)
 
@@ -209,3 +217,12 @@ class Admin:
         if topic is None or len(leaders) < partition_count or NO_LEADER in leaders:
             raise NoLeader(f"topic {name!r} was made but has no leaders yet; see `zurau topic describe {name}`")
         return topic
+
+
+def _config_entries(result: DescribeConfigsResult) -> list[ConfigEntry]:
+    return [
+        ConfigEntry(
+            entry.name, entry.value, SOURCES.get(entry.config_source, "unknown"), entry.read_only, entry.is_sensitive
+        )
+        for entry in sorted(result.configs, key=lambda entry: entry.name)
+    ]

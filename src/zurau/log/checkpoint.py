@@ -1,34 +1,46 @@
 """Two offsets of a log that its segments do not tell: where it starts after records were deleted from the front, and
-up to where it has been compacted. A small text file that is replaced as a whole."""
+up to where it has been compacted. A small text file that is replaced as a whole, with a checksum: a wrong start would
+hide records, or bring deleted ones back."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from fastcrc import crc32
+
 from zurau.errors import CorruptData
 from zurau.ids import Offset
 
 FILE_NAME = "log-checkpoint"
-_VERSION = "0"
+_VERSION = "1"
+#: As it was written before there was a checksum.
+_OLD_VERSION = "0"
 _START = "start-offset"
 _COMPACTED = "compacted-offset"
+_CHECKSUM = "checksum"
 
 
 class Checkpoint(NamedTuple):
     start_offset: Offset = 0
     compacted_offset: Offset = 0
+    #: Written by a release that left no mark when old segments expired (see Log).
+    is_old: bool = False
 
     def content(self) -> bytes:
-        return f"{_VERSION}\n{_START} {self.start_offset}\n{_COMPACTED} {self.compacted_offset}\n".encode()
+        facts = f"{_VERSION}\n{_START} {self.start_offset}\n{_COMPACTED} {self.compacted_offset}\n".encode()
+        return facts + f"{_CHECKSUM} {crc32.iscsi(facts)}\n".encode()
 
 
 def parse_checkpoint(content: bytes) -> Checkpoint:
-    """Raises `CorruptData`: guessing here would bring deleted records back."""
+    """Raises `CorruptData` if it does not say what was written."""
     try:
         version, *lines = content.decode().splitlines()
         offsets = {name: int(number) for name, number in (line.split() for line in lines)}
-        if version == _VERSION:
-            return Checkpoint(offsets[_START], offsets[_COMPACTED])
+        checkpoint = Checkpoint(offsets[_START], offsets[_COMPACTED])
+        if version == _OLD_VERSION:
+            return checkpoint._replace(is_old=True)
+        if content == checkpoint.content():
+            return checkpoint
     except (ValueError, KeyError):
         pass
-    raise CorruptData(f"{FILE_NAME} does not say two offsets; put them back or remove it to serve all that is stored")
+    raise CorruptData(f"{FILE_NAME} does not say two offsets and their checksum")

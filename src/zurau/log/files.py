@@ -7,11 +7,16 @@
 | `….log.deleted`                          | no longer in the log; a worker removes it              |
 | `….log.cleaned`                          | a compaction is writing it; without worth after a crash |
 | `….log.swap`                             | a compaction is done with it; it replaces the old one  |
+| `….log.aside`                            | a copy of records that another segment holds; kept     |
+| `….log.200.damaged`                      | bytes that a repair took out, from position 200; kept  |
 | `leader-epoch-checkpoint`                | see epochs                                             |
+| `damaged-ranges`                         | see known_damage                                       |
 | `log-checkpoint`                         | see checkpoint                                         |
 """
 
 from __future__ import annotations
+
+import re
 
 from zurau.ids import Offset
 from zurau.ports import Disk
@@ -24,7 +29,18 @@ DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 TEMPORARY_SUFFIX = ".tmp"
+#: Kept for people to look at; nobody else does.
+ASIDE_SUFFIX = ".aside"
+DAMAGED_SUFFIX = ".damaged"
 LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, TEMPORARY_SUFFIX)
+
+
+_SEGMENT_FILE = re.compile(r"\d{20}\.(log|index|timeindex)", re.ASCII)
+
+
+def is_segment_file(name: str) -> bool:
+    """Whether a name is one of a segment's. Whatever else lies in the directory is somebody else's."""
+    return _SEGMENT_FILE.fullmatch(name) is not None
 
 
 def segment_stem(directory: str, base_offset: Offset) -> str:
@@ -38,6 +54,14 @@ def rename_away(disk: Disk, stem: str) -> list[str]:
     for path in paths:
         disk.rename(path, path + DELETED_SUFFIX)
     return [path + DELETED_SUFFIX for path in paths]
+
+
+def empty_file(disk: Disk, path: str) -> None:
+    """If it is there."""
+    if disk.exists(path):
+        file = disk.open(path, create=False)
+        file.truncate(0)
+        file.close()
 
 
 def complete_swap(disk: Disk, stem: str) -> None:

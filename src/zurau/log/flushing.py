@@ -2,6 +2,7 @@
 
 A flush is begun on the loop, done in a worker, and concluded on the loop. It covers the segments that were rolled since
 the last one, the one that is written to, the directory if names in it changed, and the epochs if there are new ones.
+Only a failed flush of data is final. What else fails (the file of epochs on a full disk) is left to the next flush.
 
 Indexes follow in two more steps, so that an offset entry on disk proves all that recovery takes from it: when a flush
 is concluded, the time entries that point into what it made safe are written; the next flush makes those safe; when it
@@ -15,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from zurau.errors import DiskFault
+from zurau.errors import DiskFault, FlushFailed
 from zurau.ids import Offset
 from zurau.log import epochs as epoch_file
 from zurau.log.epochs import EpochCache
@@ -55,7 +56,7 @@ class Flushing:
         self.directory_changed = True
         #: Segments that were rolled and not flushed yet.
         self.rolled: list[Segment] = []
-        #: The failure after which nothing more is flushed or written.
+        #: The failed flush after which nothing more is flushed or written.
         self.fault: DiskFault | None = None
         self.epoch_changes_saved = epochs.change_count
         self._flushes: deque[_Flush] = deque()
@@ -95,7 +96,7 @@ class Flushing:
         def work() -> None:
             try:
                 self._make_safe(flush, epochs, directory_changed=directory_changed)
-            except DiskFault as fault:
+            except FlushFailed as fault:
                 self.fault = fault
                 raise
 
@@ -126,6 +127,14 @@ class Flushing:
             if is_wanted and not segment.is_retired and segment.index_memory_bytes and segment.write_times(time_count):
                 self._timed.append((segment, offset_count))
         return flush.end_offset
+
+    def failed(self, active: Segment) -> None:
+        """The oldest flush was not done, though nothing is lost by that: the next one has to do it."""
+        flush = self._flushes.popleft()
+        left = [segment for segment, _, _ in flush.segments if segment is not active and segment not in self.rolled]
+        self.rolled = [*left, *self.rolled]
+        self._timed = flush.timed + self._timed
+        self.directory_changed = True
 
     def abandon(self, active: Segment) -> None:
         """Count what is under way for nothing: it may never be done."""

@@ -14,25 +14,33 @@ next time. The log then refuses to be written to until it is opened anew; reads 
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
+from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint, parse_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
-from zurau.log.files import rename_away
+from zurau.log.damage import DamagedRange
+from zurau.log.files import ASIDE_SUFFIX, DELETED_SUFFIX, empty_file, rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.known_damage import save_damage
+from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
 from zurau.log.retention import count_expired, is_older
-from zurau.log.segment import Segment, SegmentEnd
+from zurau.log.segment import Segment
 from zurau.log.settings import LogSettings
 from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
 from zurau.records.batch import BatchHeader
+
+log = logging.getLogger("zurau.log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +58,19 @@ class Log:
     """See the module. Make one with `Log.open`."""
 
     __slots__ = (
-        "_active", "_compaction", "_disk", "_flushing", "_horizon_ms", "_known_since_ms", "_removals", "_saved",
-        "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
+        "_active", "_compaction", "_disk", "_expired_mark", "_flushing", "_horizon_ms", "_known_since_ms", "_removals",
+        "_saved", "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
         "start_offset",
     )  # fmt: skip
 
     def __init__(
-        self, disk: Disk, directory: str, settings: LogSettings, recovery: Recovery, saved: Checkpoint, now_ms: int
+        self,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        recovery: Recovery,
+        saved: Checkpoint | None,
+        now_ms: int,
     ) -> None:
         self._disk = disk
         self.directory = directory
@@ -65,37 +79,62 @@ class Log:
         self._segments = recovery.segments
         self._active = self._segments[-1]
         self._known_since_ms = now_ms
-        self.start_offset: Offset = max(saved.start_offset, self._segments[0].base_offset)
+        known = saved or Checkpoint()
+        self.start_offset: Offset = max(known.start_offset, self._segments[0].base_offset)
+        if saved is None:  # lost, or never written
+            self.start_offset = max(self.start_offset, recovery.epochs_start)
         self.end_offset: Offset = max(self._active.end.offset, self.start_offset)
         self.flushed_offset: Offset = self.end_offset
-        self.compacted_offset: Offset = max(saved.compacted_offset, self.start_offset)
+        self.compacted_offset: Offset = max(known.compacted_offset, self.start_offset)
         self.epochs = recovery.epochs
         self.epochs.cut_start(self.start_offset)
         self._saved = saved
         self._flushing = Flushing(disk, directory, self.epochs)
         self._removals = recovery.leftovers
+        #: A file that shows that old segments went rightly, until the checkpoint says so.
+        self._expired_mark: str | None = recovery.expired_mark
         self._compaction: CompactionJob | None = None
         #: When the next tombstones may go. Not known after a restart until something else is compacted.
         self._horizon_ms: int | None = None
 
     @classmethod
-    def open(cls, disk: Disk, directory: str, settings: LogSettings, *, now_ms: int, clean: bool) -> Log:
-        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks."""
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        settings: LogSettings,
+        *,
+        now_ms: int,
+        clean: bool,
+        last_known: LastKnown | None = None,
+    ) -> Log:
+        """Open or make the log in `directory`. `clean`: it was closed properly. Blocks.
+
+        `last_known`: what the broker's journal says of it; None if it says nothing.
+        """
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
-        saved = Checkpoint()
-        if checkpoint_file.FILE_NAME in names:
-            saved = parse_checkpoint(disk.read_file(f"{directory}/{checkpoint_file.FILE_NAME}") or b"")
-        recovery = Recovery(disk, directory, settings, saved.start_offset)
-        recovery.run(names, clean=clean or not names)
-        return cls(disk, directory, settings, recovery, saved, now_ms)
+        saved = _load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
+        recovery = Recovery(disk, directory, settings, saved, last_known, clean=clean or not names)
+        recovery.run(names)
+        opened = cls(disk, directory, settings, recovery, saved, now_ms)
+        if opened._expired_mark is not None:
+            with suppress(DiskFault):  # then the mark stays
+                opened._save()
+        return opened
 
     # What is known of it
 
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def damage(self) -> list[DamagedRange]:
+        """What is known to be damaged, in order of offset. More may be found by whoever reads."""
+        ranges = (one for segment in self._segments for one in segment.damage)
+        return [one for one in ranges if one.next_offset > self.start_offset]
 
     @property
     def statistics(self) -> LogStatistics:
@@ -116,6 +155,10 @@ class Log:
         ):
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
+            if len(self._segments) == 1:
+                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+                self.start_offset = header.base_offset
+                self._save()
         if segment.end.position == 0:
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
@@ -166,11 +209,16 @@ class Log:
             offset = segments[number + 1].base_offset
 
     def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
-        """The header of every batch from the one that holds `from_offset` on. Blocks."""
+        """The header of every batch from the one that holds `from_offset` on, past what is damaged. Blocks."""
         for segment in self._segments:
             if segment.end.offset > from_offset:
-                for _, header in segment.headers(segment.find(from_offset)):
-                    yield header
+                try:
+                    for _, header in segment.headers(segment.find(from_offset)):
+                        yield header
+                except DiskFault as fault:
+                    if segment is self._active:
+                        raise
+                    log.error("%s cannot be read to its end: %s", segment.path, fault)  # noqa: TRY400 - says it all
 
     def find_by_timestamp(self, timestamp_ms: int, upto_offset: Offset) -> OffsetAndTimestamp | None:
         """The first record as late as `timestamp_ms` or later. Blocks."""
@@ -195,6 +243,11 @@ class Log:
         """The work of the oldest flush is done: what was appended before it began is safe."""
         if self._flushing.is_under_way:  # or else the log was closed meanwhile, and made safe there and then
             self.flushed_offset = max(self.flushed_offset, self._flushing.done(self._active))
+
+    def flush_failed(self) -> None:
+        """The work of the oldest flush failed, but not with `FlushFailed`: it is left to the next one."""
+        if self._flushing.is_under_way:
+            self._flushing.failed(self._active)
 
     def _flush_now(self) -> None:
         """Everything, here and now. Blocks."""
@@ -237,8 +290,8 @@ class Log:
         """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
+        self._save(Checkpoint(offset, offset))
         self.start_offset = self.compacted_offset = offset
-        self._save()
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
@@ -261,9 +314,9 @@ class Log:
         """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
         assert offset <= self.end_offset
         if offset > self.start_offset:
+            self._save(Checkpoint(offset, self.compacted_offset))
             self.start_offset = offset
             self.epochs.cut_start(offset)
-            self._save()
 
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
         """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
@@ -276,9 +329,7 @@ class Log:
             start_offset=self.start_offset,
             upto_offset=upto_offset,
         )
-        if count:
-            self._remove_oldest(count)
-        return count
+        return self._remove_oldest(count) if count else 0
 
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
@@ -286,18 +337,47 @@ class Log:
         if expires and is_older(active, self.settings.retention_ms, now_ms=now_ms, known_since_ms=self._known_since_ms):
             self._roll(self.end_offset)
 
-    def _remove_oldest(self, count: int) -> None:
+    def _remove_oldest(self, count: int) -> int:
+        """Returns how many could be removed."""
+        if not self._flushing.names_are_safe or not self._active.size:
+            count = self._keep_start_safe(count)
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
+        self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self.epochs.cut_start(self.start_offset)
-        if not self._flushing.names_are_safe or not self._active.size:
-            # What stays may not be on disk yet. Without this line in the checkpoint a crash now could leave an empty
-            # directory, and the log would begin at offset 0 again.
-            self._save()
-            self.flushed_offset = max(self.flushed_offset, self.start_offset)
         self._segments = kept
         self._flushing.forget(removed)
         self._put_away(removed)
+        if self._saved is None or self._saved.start_offset < self.start_offset:
+            self._mark_expired(removed[-1].path + DELETED_SUFFIX)
+        return count
+
+    def _mark_expired(self, path: str | None) -> None:
+        """Keep one removed file, empty, until the checkpoint tells the new start: the others did not get lost.
+
+        The checkpoint is not written at once, because that blocks.
+        """
+        if self._expired_mark is not None:
+            self._removals.append(self._expired_mark)
+        self._expired_mark = path
+
+    def _keep_start_safe(self, count: int) -> int:
+        """What stays may not be on disk yet, and a crash could leave an empty directory, which would begin at 0 again.
+
+        So the start is written down. If there is no room even for that, the names of what stays tell it: then they
+        are made safe, and of segments that all may go one is kept.
+        """
+        start = max(self.start_offset, self._segments[count].base_offset)
+        try:
+            self._save(Checkpoint(start, self.compacted_offset))
+        except FlushFailed:
+            raise
+        except DiskFault:
+            count = count if self._active.size else count - 1
+            if not count:
+                raise
+            self._disk.flush_directory(self.directory)
+        return count
 
     def _put_away(self, segments: list[Segment]) -> None:
         """Take the files of segments that are no longer in the log out of the way; a worker removes them."""
@@ -311,10 +391,16 @@ class Log:
         paths, self._removals = self._removals, []
         if not paths:
             return None
+        mark = self._expired_mark
 
         def work() -> None:
+            if mark is not None:
+                self._disk.flush_directory(self.directory)  # it has its new name for good before it is emptied
             for path in paths:
-                self._disk.remove(path)
+                if path == mark:
+                    empty_file(self._disk, path)
+                else:
+                    self._disk.remove(path)
 
         return work
 
@@ -364,8 +450,11 @@ class Log:
             for segment in self._segments:
                 segment.index_time()
                 segment.write_indexes()
-            if Checkpoint(self.start_offset, self.compacted_offset) != self._saved:
-                self._save()
+            self._save_if_new()
+            save_damage(self._disk, self.directory, self.damage)
+            with suppress(DiskFault):
+                for path in self._removals:
+                    self._disk.remove(path)
         for segment in self._segments:
             segment.close()
 
@@ -379,9 +468,23 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
-    def _save(self) -> None:
-        self._saved = Checkpoint(self.start_offset, self.compacted_offset)
-        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), self._saved.content())
+    def _save_if_new(self) -> None:
+        if self._saved is None and self._checkpoint == Checkpoint():
+            if len(self._segments) > 1:  # or else, if the first one is ever missing, all are
+                with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
+                    self._save()
+        elif self._checkpoint != self._saved:
+            self._save()
+
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.start_offset, self.compacted_offset)
+
+    def _save(self, checkpoint: Checkpoint | None = None) -> None:
+        checkpoint = checkpoint or self._checkpoint
+        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
+        self._saved = checkpoint
+        self._mark_expired(None)
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"
@@ -389,3 +492,17 @@ class Log:
 
 def _base_offset(segment: Segment) -> Offset:
     return segment.base_offset
+
+
+def _load_checkpoint(disk: Disk, directory: str) -> Checkpoint | None:
+    path = f"{directory}/{checkpoint_file.FILE_NAME}"
+    try:
+        return parse_checkpoint(disk.read_file(path) or b"")
+    except CorruptData as damage:
+        disk.rename(path, path + ASIDE_SUFFIX)
+        log.error(  # noqa: TRY400 - the message says it all
+            "%s: %s: the log starts where its oldest segment or epoch does, so records that were deleted from the "
+            "front may show again; the file is kept as %s%s",
+            directory, damage, checkpoint_file.FILE_NAME, ASIDE_SUFFIX,
+        )  # fmt: skip
+        return None

@@ -6,53 +6,37 @@ header. Where a read ended is remembered, because the next one mostly goes on th
 One thread (the loop) appends; others may read meanwhile. They take `end` once and look no further, so they never see
 half of an append. When a segment is replaced or removed it is *retired* before its files change: a reader that finds
 its segment retired afterwards throws away what it read and asks again.
+
+Reads end before damage, and reads of damaged offsets are refused. An index that leads astray is not followed any more.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
+from zurau.log.batch_file import BatchFile, Place, SegmentEnd
 from zurau.log.files import SUFFIXES, segment_stem
 from zurau.log.index import OffsetIndex, TimeIndex
-from zurau.ports import Buffer, Disk, File
-from zurau.records.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, BatchHeader, parse_header
-from zurau.settings import INT32_MAX, KIB
+from zurau.ports import Buffer, Disk, WouldBlock
+from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
+from zurau.settings import INT32_MAX
+
+log = logging.getLogger("zurau.log")
 
 NO_TIMESTAMP = -1
-#: Read at once when going from header to header: a few small batches, or one header and the start of its batch.
-WALK_BYTES = 8 * KIB
 _REMEMBERED_READS = 32
-#: base offset, length, (epoch, magic, crc, attributes), last offset delta
-_PLACE = struct.Struct(">qi11xi")
 
 
-class SegmentEnd(NamedTuple):
-    """Where the next batch goes."""
-
-    offset: Offset
-    position: int
-
-
-class Place(NamedTuple):
-    """A batch in a segment: its offsets, and where its bytes begin and end."""
-
-    base_offset: Offset
-    last_offset: Offset
-    start: int
-    stop: int
-
-
-class Segment:
+class Segment(BatchFile):
     """The batches from `base_offset` up to the next segment's."""
 
     __slots__ = (
-        "_disk", "_file", "_reads_ended", "_unindexed_bytes", "base_offset", "end", "first_timestamp", "is_retired",
-        "max_timestamp", "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
+        "_reads_ended", "_unindexed_bytes", "first_timestamp", "index_is_wrong", "max_timestamp",
+        "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -66,40 +50,20 @@ class Segment:
         time_index_bytes: int = 0,
         name_suffix: str = "",
     ) -> None:
-        self._disk = disk
-        self.base_offset = base_offset
         self.stem = segment_stem(directory, base_offset)
         #: Of the log, the offset index and the time index.
         self.paths = [self.stem + suffix + name_suffix for suffix in SUFFIXES]
+        super().__init__(disk, directory, self.paths[0], base_offset, end)
         self.offset_index = OffsetIndex(disk, self.paths[1], offset_index_bytes)
         self.time_index = TimeIndex(disk, self.paths[2], time_index_bytes)
-        #: Replaced as a whole, after the bytes are written. In a segment that is no longer written to, the offset is
-        #: the next segment's first.
-        self.end = end
-        self.is_retired = False
+        #: Its offset index led to a place where no batch begins, or another one than it says.
+        self.index_is_wrong = False
         #: Of the first batch, or None while there is none or nobody looked.
         self.first_timestamp: int | None = None
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
-        self._file: File | None = None
         self._unindexed_bytes = 0
         self._reads_ended: dict[Offset, int] = {}
-
-    @property
-    def path(self) -> str:
-        return self.paths[0]
-
-    @property
-    def size(self) -> int:
-        return self.end.position
-
-    @property
-    def file(self) -> File:
-        """The log file; made when first written to."""
-        file = self._file
-        if file is None:
-            file = self._file = self._disk.open(self.path, create=self.size == 0)
-        return file
 
     # Writing
 
@@ -161,13 +125,39 @@ class Segment:
         if first is None:
             if not self.end.position:
                 return 0
-            first = self.first_timestamp = parse_header(self.file.read(0, HEADER_BYTES)).max_timestamp
+            first = self.first_timestamp = self._read_first_timestamp()
         return timestamp - first if first > NO_TIMESTAMP < timestamp else 0
+
+    def _read_first_timestamp(self) -> int:
+        if self.damage and self.damage[0].position == 0:
+            return NO_TIMESTAMP
+        try:
+            header = parse_header(self.file.read(0, HEADER_BYTES))
+        except CorruptData:
+            return NO_TIMESTAMP
+        return header.max_timestamp if header.magic == MAGIC else NO_TIMESTAMP
 
     # Reading
 
     def read(self, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool) -> bytes:
-        """Whole batches from the one that holds `offset`, or the first after it; at least one if there is any."""
+        """Whole batches from the one that holds `offset`, or the first after it; at least one if there is any.
+
+        Ends before damage; raises `CorruptData` if there is nothing good before it.
+        """
+        while True:
+            damage = self.damage
+            ahead = next((one for one in damage if one.next_offset > offset), None) if damage else None
+            if ahead is None or ahead.first_offset >= upto:
+                data = self._read(offset, max_bytes, upto, may_block=may_block)
+            elif ahead.first_offset <= offset or not (
+                data := self._read(offset, max_bytes, ahead.first_offset, may_block=may_block)
+            ):
+                raise ahead.error()
+            if self.damage is damage:
+                return data
+            # Some was found on the way: what was read may lie behind it.
+
+    def _read(self, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool) -> bytes:
         end = self.end
         start = self.find(offset, may_block=may_block)
         if start >= end.position:
@@ -180,7 +170,8 @@ class Segment:
             return b""
         data = self.file.read(start, stop - start, may_block=may_block)
         if len(data) < stop - start and not self.is_retired:
-            raise CorruptData(f"{self.path} ends at {start + len(data)} instead of {stop}; restore it from a replica")
+            self._look_closer(start + len(data), may_block=may_block)
+            return b""
         self._remember(next_offset, stop)
         return data
 
@@ -191,58 +182,85 @@ class Segment:
             return remembered
         if offset <= self.base_offset:
             return 0
-        near = self.offset_index.position_before(offset - self.base_offset, may_block=may_block)
-        for place in self.places(near, may_block=may_block):
-            if place.last_offset >= offset:
-                return place.start
+        entry = None
+        if not self.index_is_wrong:
+            entry = self.offset_index.last_at_most(offset - self.base_offset, may_block=may_block)
+        try:
+            places = self._places_from_entry(entry, may_block=may_block)
+            before: Place | None = None
+            for place in places:
+                if place.last_offset >= offset:
+                    if place.base_offset > offset:
+                        self._check_gap(before, places, may_block=may_block)
+                    return place.start
+                before = place
+        except _IndexIsWrongError:
+            return self.find(offset, may_block=may_block)
         return self.end.position
 
     def _cut(self, start: int, max_bytes: int, upto: Offset, *, may_block: bool) -> tuple[int, Offset]:
         """Where a read from `start` has to stop, and which offset comes then."""
         limit = start + max_bytes
-        near = self.offset_index.position_at_most(limit, may_block=may_block)
-        if upto < self.end.offset:
-            near = min(near, self.offset_index.position_before(upto - self.base_offset, may_block=may_block))
-        stop, next_offset = max(start, near), upto
+        entry = self._entry_before(limit, upto, may_block=may_block)
+        is_ahead = entry is not None and entry[1] > start
+        stop, next_offset = entry[1] if entry is not None and is_ahead else start, upto
+        places = (
+            self._places_from_entry(entry, may_block=may_block) if is_ahead else self.places(start, may_block=may_block)
+        )
         try:
-            for place in self.places(stop, may_block=may_block):
+            for place in places:
                 if place.last_offset >= upto or (place.stop > limit and stop > start):
-                    return stop, place.base_offset
+                    return stop, place.base_offset if place.start == stop else next_offset
                 stop, next_offset = place.stop, place.last_offset + 1
+        except _IndexIsWrongError:
+            return self._cut(start, max_bytes, upto, may_block=may_block)
         except CorruptData:
             if stop == start:
                 raise
             # What is good is served first; whoever asks for what follows is told of the damage.
         return stop, next_offset
 
-    def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:
-        """From header to header, beginning at `position`, which must be the start of a batch."""
-        for start, window, at in self._headers(position, self.end.position, may_block=may_block):
-            base_offset, length, delta = _PLACE.unpack_from(window, at)
-            yield Place(base_offset, base_offset + delta, start, start + LENGTH_PREFIX_BYTES + length)
+    def _entry_before(self, limit: int, upto: Offset, *, may_block: bool) -> tuple[int, int] | None:
+        """The last index entry that is at most at position `limit` and offset `upto`."""
+        if self.index_is_wrong:
+            return None
+        entry = self.offset_index.last_at_most(limit, field=1, may_block=may_block)
+        if entry is not None and upto < self.end.offset:
+            other = self.offset_index.last_at_most(upto - self.base_offset, may_block=may_block)
+            entry = min(entry, other) if other is not None else None
+        return (entry[0], entry[1]) if entry is not None else None
 
-    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """As `places`, with all that a header says. Blocks."""
-        for start, window, at in self._headers(position, self.end.position, may_block=True):
-            yield start, parse_header(window, at)
+    def _places_from_entry(self, entry: Sequence[int] | None, *, may_block: bool) -> Iterator[Place]:
+        """From an index entry on, or the beginning. Raises if there is not what the entry says."""
+        places = self.places(entry[1] if entry is not None else 0, may_block=may_block)
+        if entry is not None:
+            try:
+                first = next(places, None)
+            except CorruptData:
+                first = None
+            # In a damaged place the first one lies behind it.
+            if first is None or (first.start == entry[1] and first.last_offset - self.base_offset != entry[0]):
+                self._distrust_index(may_block=may_block)
+                raise _IndexIsWrongError
+            yield first
+        yield from places
 
-    def _headers(self, position: int, size: int, *, may_block: bool) -> Iterator[tuple[int, bytes, int]]:
-        """Each header's position in the file, some bytes that hold it, and where in them."""
-        window, window_start = b"", position
-        while position < size:
-            at = position - window_start
-            if at + HEADER_BYTES > len(window):
-                window = self.file.read(position, min(WALK_BYTES, size - position), may_block=may_block)
-                window_start, at = position, 0
-            length = LENGTH_PREFIX_BYTES + int.from_bytes(window[at + 8 : at + 12], signed=True)
-            if at + HEADER_BYTES > len(window) or not HEADER_BYTES <= length <= size - position:
-                raise CorruptData(f"{self.path} has no batch at {position}; restore it from a replica")
-            yield position, window, at
-            position += length
+    def _distrust_index(self, *, may_block: bool) -> None:
+        if self.is_retired:
+            raise CorruptData(f"{self.path} was replaced meanwhile")
+        if not may_block:
+            raise WouldBlock  # without the index it will take a while
+        if not self.index_is_wrong:
+            self.index_is_wrong = True
+            self._reads_ended = {}
+            log.warning(
+                "the index %s does not fit its log: it is not used, which makes reads slower, and made again at the "
+                "next start; nothing is lost",
+                self.paths[1],
+            )
 
-    def batch(self, place: Place) -> bytes:
-        """The bytes of one batch. Blocks."""
-        return self.file.read(place.start, place.stop - place.start)
+    def _forget_places(self) -> None:
+        self._reads_ended = {}
 
     def _remember(self, offset: Offset, position: int) -> None:
         if len(self._reads_ended) >= _REMEMBERED_READS:
@@ -325,3 +343,7 @@ class Segment:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+
+class _IndexIsWrongError(Exception):
+    """An index entry does not lead to the batch that it names."""

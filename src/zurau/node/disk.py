@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-import resource
 import shutil
 import threading
 from collections import OrderedDict
@@ -20,12 +19,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zurau.errors import DiskFault
+from zurau.errors import DiskFault, FlushFailed
+from zurau.node import descriptors
 from zurau.ports import Buffer, WouldBlock
 from zurau.settings import MIB
 
-#: Descriptors kept open for files that nobody is using right now: at most these, and half of what the system allows.
-OPEN_FILES_MAX = 8192
 #: As much as clients commonly ask for at a time.
 SCRATCH_BYTES = 1 * MIB
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
@@ -51,7 +49,7 @@ class RealDisk:
     def __init__(self, root: str | os.PathLike[str], *, open_files_max: int | None = None) -> None:
         self.root = Path(root)
         self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - string paths: this is on every open
-        self._open_files_max = open_files_max or _open_files_allowed()
+        self._open_files_max = open_files_max or descriptors.for_files()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         #: Guards the descriptors of all files; held only for a few instructions.
         self._lock = threading.Lock()
@@ -68,6 +66,9 @@ class RealDisk:
 
     def exists(self, path: str) -> bool:
         return os.path.exists(self._prefix + path)  # noqa: PTH110
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(self._prefix + path)  # noqa: PTH112
 
     def file_size(self, path: str) -> int:
         with _faults("stat", path):
@@ -99,26 +100,33 @@ class RealDisk:
     def read_file(self, path: str) -> bytes | None:
         with _faults("read", path):
             try:
-                return Path(self._prefix + path).read_bytes()
+                with open(self._prefix + path, "rb", buffering=0) as file:  # noqa: PTH123 - several at each open of a log
+                    return file.readall()
             except FileNotFoundError:
                 return None
 
     def replace_file(self, path: str, content: bytes) -> None:
         temporary = f"{path}.{next(self._temporary_numbers)}.tmp"
-        with _faults("write", temporary), Path(self._prefix + temporary).open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        self.rename(temporary, path)
+        try:
+            with _faults("write", temporary), Path(self._prefix + temporary).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            self.rename(temporary, path)
+        except DiskFault:
+            with suppress(OSError):  # it must not fill a full disk, try by try
+                os.unlink(self._prefix + temporary)  # noqa: PTH108
+            raise
         self.flush_directory(os.path.dirname(path))  # noqa: PTH120
 
     def flush_directory(self, path: str) -> None:
         with _faults("flush the directory", path or "."):
             descriptor = os.open(self._prefix + path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
+        try:
+            with _faults("flush the directory", path or ".", FlushFailed):
                 os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
     def free_bytes(self) -> int:
         with _faults("measure", "."):
@@ -244,19 +252,13 @@ class RealFile:
         # keeps an error for the next one who asks.
         descriptor = self._disk._borrow(self)
         try:
-            with _faults("flush", self.path):
+            with _faults("flush", self.path, FlushFailed):
                 _flush_data(descriptor)
         finally:
             self._disk._give_back(self)
 
     def close(self) -> None:
         self._disk._close(self)
-
-
-def _open_files_allowed() -> int:
-    """The other half of the descriptors is for connections."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return OPEN_FILES_MAX if allowed == resource.RLIM_INFINITY else min(OPEN_FILES_MAX, allowed // 2)
 
 
 #: macOS has no fdatasync.
@@ -295,14 +297,14 @@ def _read_waiting(descriptor: int, position: int, length: int) -> bytes:
 
 
 @contextmanager
-def _faults(action: str, path: str) -> Iterator[None]:
+def _faults(action: str, path: str, kind: type[DiskFault] = DiskFault) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _fault(action, path, error) from error
+        raise _fault(action, path, error, kind) from error
 
 
-def _fault(action: str, path: str, error: OSError) -> DiskFault:
+def _fault(action: str, path: str, error: OSError, kind: type[DiskFault] = DiskFault) -> DiskFault:
     """Say what the system refused, of which file, and what to do about it."""
     number = error.errno or 0
-    return DiskFault(f"cannot {action} {path}: {_ADVICE.get(number, os.strerror(number))}")
+    return kind(f"cannot {action} {path}: {_ADVICE.get(number, os.strerror(number))}")

@@ -1,36 +1,58 @@
 """Bringing a partition back from its directory, and leaving it so that this is quick.
 
 Beside the log a directory holds `partition.metadata` (which topic this is, by id: a topic may be deleted and created
-again under its name) and, after a clean stop or now and then, `producers.snapshot` (the producer state at some offset).
+again under its name) and, after a clean stop and now and then, `producers.snapshot` (the producer state at some offset,
+even if that is none: without it every header of the log has to be read).
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 
-from zurau.errors import CorruptData
+from zurau.errors import CorruptData, DiskFault
 from zurau.ids import TopicId, id_bytes, id_text
-from zurau.log.files import LOG_SUFFIX
+from zurau.log.files import LOG_SUFFIX, is_segment_file
 from zurau.log.log import Log
 from zurau.partition.producers import Producers
 from zurau.ports import Disk
+from zurau.settings import KIB
+
+log = logging.getLogger("zurau.partition")
 
 TOPIC_ID_FILE = "partition.metadata"
 PRODUCERS_FILE = "producers.snapshot"
+#: A log this small is walked at the next start sooner than it is flushed with a snapshot of no producers.
+WALKED_BYTES = 64 * KIB
 
 _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
 
 
 def holds_partition(disk: Disk, directory: str) -> bool:
-    """Whether this is a partition's directory, and not something else that lies there."""
-    return any(name == TOPIC_ID_FILE or name.endswith(LOG_SUFFIX) for name in disk.list_directory(directory))
+    """Whether this is a partition's directory, and not something else that lies there, or cannot be looked into."""
+    return TOPIC_ID_FILE in _names(disk, directory) or holds_segments(disk, directory)
+
+
+def holds_segments(disk: Disk, directory: str) -> bool:
+    """Whether there is a log in it."""
+    return any(is_segment_file(name) and name.endswith(LOG_SUFFIX) for name in _names(disk, directory))
+
+
+def _names(disk: Disk, directory: str) -> list[str]:
+    try:
+        return disk.list_directory(directory)
+    except DiskFault as fault:
+        log.warning("%s is left alone: %s", directory, fault)
+        return []
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
     """The id of the topic whose data this is; None when the directory is new or a crash took or tore the file."""
     content = disk.read_file(f"{directory}/{TOPIC_ID_FILE}")
     whole = _TOPIC_ID_FORM.fullmatch(content or b"")
+    if content and not whole:
+        log.warning("%s/%s is damaged, and made again from what the cluster says", directory, TOPIC_ID_FILE)
     return TopicId(id_bytes(whole[1].decode())) if whole else None
 
 
@@ -42,34 +64,40 @@ def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:
     file.close()
 
 
-def restore_producers(disk: Disk, log: Log) -> Producers:
+def restore_producers(disk: Disk, partition_log: Log) -> Producers:
     """The producer state of a log: from the snapshot as far as it goes, from batch headers from there on."""
     producers = Producers()
-    from_offset = log.start_offset
-    path = f"{log.directory}/{PRODUCERS_FILE}"
+    from_offset = partition_log.start_offset
+    path = f"{partition_log.directory}/{PRODUCERS_FILE}"
     content = disk.read_file(path)
     if content is not None:
         try:
             snapshot_offset = producers.restore(content)
-        except CorruptData:
+        except CorruptData as damage:
+            log.warning("%s: %s: the producers are learned again from the batches", path, damage)
             snapshot_offset = -1
-        if log.start_offset <= snapshot_offset <= log.end_offset:
+        if partition_log.start_offset <= snapshot_offset <= partition_log.end_offset:
             from_offset = snapshot_offset
         else:
             # It tells of batches that a crash has cut off, or it is damaged: the log alone is right. It must not stay:
             # once others have come to the offsets of the lost batches, nothing would show that it is wrong.
             producers = Producers()
             disk.remove(path)
-            disk.flush_directory(log.directory)
-    for header in log.headers(from_offset):
+            disk.flush_directory(partition_log.directory)
+    for header in partition_log.headers(from_offset):
         producers.written(header, header.max_timestamp)
     return producers
 
 
-def producers_snapshot(disk: Disk, log: Log, producers: Producers) -> Callable[[], None]:
+def producers_snapshot(disk: Disk, partition_log: Log, producers: Producers) -> Callable[[], None]:
     """The work of writing a snapshot of the producers as they are now. It blocks for a flush."""
-    path = f"{log.directory}/{PRODUCERS_FILE}"
-    if not len(producers):
+    path = f"{partition_log.directory}/{PRODUCERS_FILE}"
+    if not len(producers) and partition_log.size_bytes < WALKED_BYTES:
         return lambda: disk.remove(path)
-    content = producers.snapshot(log.end_offset)
-    return lambda: disk.replace_file(path, content)
+    content = producers.snapshot(partition_log.end_offset)
+
+    def work() -> None:
+        if disk.read_file(path) != content:
+            disk.replace_file(path, content)
+
+    return work

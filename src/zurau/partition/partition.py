@@ -1,29 +1,38 @@
 """One partition: the rules by which a batch gets in and records get out.
 
-The line of an append: check (size, checksum, what producers may send), recognise a retry, stamp offset and epoch in
-place, write, then flush in the background. The high watermark moves when the replica core says so, and whoever waits
+The line of an append: examine (header, checksum, every record), recognise a retry, stamp offset and epoch in place,
+write, then flush in the background. A batch that takes long to examine leaves the loop for it, and those that come
+after it wait (`judging.py`). The high watermark moves when the replica core says so, and whoever waits
 for it is released.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from zurau.errors import CorruptData, DiskFault, Refused
+from zurau.errors import CorruptData, DiskFault, FlushFailed, Refused
 from zurau.ids import BrokerId, Epoch, Offset, TopicId, TopicPartition
+from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
+from zurau.partition.judging import Judges, Line
 from zurau.partition.producers import Producers
 from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
 from zurau.ports import Clock, Flusher, Timer
 from zurau.records.batch import BatchHeader, stamp
+from zurau.records.compression import TooLarge
 from zurau.replica.lone import LoneReplica
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
+log = logging.getLogger("zurau.partition")
+
+#: How long to wait before what could not be stored is tried again: there may be room then.
+RETRY_FLUSH_MS = 1000
 #: How long a flush is put off while nobody waits for it. acks=1 does not, and would pay for one with each record.
 UNAWAITED_FLUSH_MS = 5
 
@@ -40,8 +49,8 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_clock", "_flush_failure", "_flush_timer", "_flusher", "_flushing", "_waiters",
-        "broker_id", "log", "name", "producers", "replica", "topic_id",
+        "_admission", "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
+        "broker_id", "fault", "log", "name", "on_commit", "producers", "replica", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -55,7 +64,10 @@ class Partition:
         producers: Producers,
         clock: Clock,
         flusher: Flusher,
+        judges: Judges,
+        notes: LogNotes | None = None,
     ) -> None:
+        """`notes`: where to write down how far the log is flushed."""
         self.name = name
         self.topic_id = topic_id
         self.log = log
@@ -68,8 +80,17 @@ class Partition:
         self._flusher = flusher
         self._flushing = False
         self._flush_timer: Timer | None = None
-        self._flush_failure: DiskFault | None = None
+        self._notes = notes
+        self._is_closed = False
+        #: Why nothing is taken: until a restart if a flush failed, else until what failed was tried again and worked.
+        self.fault: DiskFault | None = None
         self._waiters = Waiters()
+        if notes is not None:
+            notes.flushed(log.flushed_offset)
+        self._admission = Admission(log.settings)
+        self._line = Line(judges, self._rules, self._append_examined)
+        #: Called when the high watermark has moved, before anybody who waits for that is told.
+        self.on_commit: Callable[[], None] = _nobody_follows
         self._stored_more()
 
     # What is known of it
@@ -91,31 +112,50 @@ class Partition:
     @property
     def is_broken(self) -> bool:
         """A flush failed: until the broker is restarted nothing more is taken, and nothing more gets committed."""
-        return self._flush_failure is not None
+        return isinstance(self.fault, FlushFailed)
 
     # Getting in
 
-    def append(self, batch: memoryview, header: BatchHeader) -> Appended:
-        """Check, stamp and write one batch from a producer. Raises `Refused` with nothing changed."""
-        now_ms = self._clock.now_ms()
-        admission = Admission(self.log.settings, now_ms)
+    def append(self, batch: memoryview, header: BatchHeader) -> Appended | Pending[Appended]:
+        """Check, stamp and write one batch from a producer: at once, or later if it takes long to examine.
+
+        Batches are written in the order of the calls. Raises `Refused` with nothing changed.
+        """
+        admission, now_ms = self._rules()
         admission.check(batch, header)
+        if not self._line and admission.is_quick(batch, header):
+            try:
+                examined = admission.examine(batch, header, now_ms, admission.quick_limit(header))
+            except TooLarge:
+                return self._line.join(batch, header)
+            return self._append_examined(examined, header, now_ms)
+        return self._line.join(batch, header)
+
+    def _rules(self) -> tuple[Admission, int]:
+        """Of this moment, and the moment."""
+        if self._admission.settings is not self.log.settings:
+            self._admission = Admission(self.log.settings)
+        return self._admission, self._clock.now_ms()
+
+    def _append_examined(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
         if header.producer_id >= 0:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
-                return Appended(repeated.base_offset, next_offset, -1)
-        written = self._write(admission.make_ready(batch, header))
+                return Appended(repeated.base_offset, next_offset, repeated.timestamp)
+        written = self._write(batch)
         self.producers.written(written, now_ms)
-        return Appended(written.base_offset, written.next_offset, now_ms if written.uses_append_time else -1)
+        return Appended(
+            written.base_offset, written.next_offset, written.max_timestamp if written.uses_append_time else -1
+        )
 
     def append_own(self, batch: bytearray) -> Offset:
         """Write a batch of the broker's own making; returns the offset at which it is committed."""
         return self._write(memoryview(batch)).next_offset
 
     def _write(self, batch: memoryview) -> BatchHeader:
-        if self._flush_failure is not None:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure))
+        if self.fault is not None:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault))
         header = stamp(batch, self.log.end_offset, self.leader_epoch)
         try:
             self.log.append(batch, header)
@@ -153,6 +193,7 @@ class Partition:
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
+            self.on_commit()
             self._waiters.release(self.replica.high_watermark)
 
     def _flush(self) -> None:
@@ -175,13 +216,32 @@ class Partition:
         try:
             outcome.result()
         except DiskFault as fault:
-            # The kernel may have dropped what it could not write; asking again would report success. Kafka's
-            # consumers keep reading what is committed; nothing more is accepted until the broker is restarted.
-            self._flush_failure = fault
-            self._waiters.fail_all(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
+            if not self._is_closed:
+                self._not_flushed(fault)
             return
+        if self.fault is not None:
+            log.info("%s takes writes again", self.name)
+            self.fault = None
         self.log.flush_done()
+        if self._notes is not None:
+            self._notes.flushed(self.log.flushed_offset)
         self._stored_more()
+
+    def _not_flushed(self, fault: DiskFault) -> None:
+        """Take no more, and tell everybody who waits. Consumers keep reading what is committed."""
+        if isinstance(fault, FlushFailed):
+            # The kernel may have dropped what it could not write; asking again would report success.
+            log.error("%s takes no more writes until the broker is restarted: %s", self.name, fault)
+            if self._notes is not None:
+                self._notes.flush_failed()
+        else:
+            if self.fault is None:
+                log.warning("%s takes no writes until this works, which is tried again and again: %s", self.name, fault)
+            self.log.flush_failed()
+            if self._flush_timer is None:
+                self._flush_timer = self._clock.call_later(RETRY_FLUSH_MS, self._flush_due)
+        self.fault = fault
+        self._waiters.fail_all(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
 
     # Getting out
 
@@ -202,9 +262,9 @@ class Partition:
         """Done when everything below `offset` is committed."""
         if self.replica.high_watermark >= offset:
             return done(None)
-        if self._flush_failure is not None:
+        if self.fault is not None:
             failed: Pending[None] = Pending()
-            failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self._flush_failure)))
+            failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault)))
             return failed
         pending = self._waiters.wait(offset)
         if offset <= self.log.end_offset:
@@ -238,9 +298,15 @@ class Partition:
 
     def close(self, error: Callable[[], Refused]) -> None:
         """Release everyone who waits, with a reason."""
+        self._is_closed = True
         if self._flush_timer is not None:
             self._flush_timer.cancel()
+        self._line.close(error)
         self._waiters.fail_all(error())
+
+
+def _nobody_follows() -> None:
+    """Most partitions have no machine whose committed state somebody looks at."""
 
 
 def refusal(fault: DiskFault) -> Refused:

@@ -126,7 +126,10 @@ class Producers:
         checksum, _, facts = content.partition(b"\n")
         if checksum != b"%08x" % crc32.iscsi(facts):
             raise CorruptData("the snapshot of the producers does not match its checksum")
-        snapshot = msgspec.json.decode(facts, type=ProducerSnapshot)
+        try:
+            snapshot = msgspec.json.decode(facts, type=ProducerSnapshot)
+        except msgspec.DecodeError as error:
+            raise CorruptData(f"the snapshot of the producers cannot be read: {error}") from None
         for producer_id, (epoch, last_written_ms, batches) in snapshot.producers.items():
             producer = self._producers[producer_id] = Producer(epoch)
             producer.last_written_ms = last_written_ms

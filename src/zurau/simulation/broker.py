@@ -25,11 +25,17 @@ CALLER = Caller("127.0.0.1", Endpoint("127.0.0.1", 9092))
 class SimulatedBroker:
     """A broker on a disk that forgets; the disk and the clock stay when the broker goes."""
 
-    def __init__(self, seed: int, log_settings: LogSettings, broker_settings: BrokerSettings | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        log_settings: LogSettings,
+        broker_settings: BrokerSettings | None = None,
+        disk: SimulatedDisk | None = None,
+    ) -> None:
         self._seed = seed
         self._log_settings = log_settings
         self._broker_settings = broker_settings or BrokerSettings(offsets_topic_num_partitions=2)
-        self.disk = SimulatedDisk(seed)
+        self.disk = disk or SimulatedDisk(seed)
         self.clock = VirtualClock()
         self.starts = 0
         self.start()
@@ -37,7 +43,7 @@ class SimulatedBroker:
     def start(self) -> None:
         """Open the broker on whatever the disk holds."""
         self.starts += 1
-        world = make_world(self.disk, self.clock, self._seed * 1000 + self.starts)
+        world = make_world(self.disk, self.clock, self._seed * 1000 + self.starts, self.disk.boot_id)
         identity = load_identity(self.disk, world.randomness, BrokerId(1))
         self.broker = Broker(world, identity, self._broker_settings, self._log_settings, GroupSettings())
         self.wait(start(self.broker.open()))
@@ -47,6 +53,10 @@ class SimulatedBroker:
         """Everything that was not flushed may be gone; nobody gets an answer any more."""
         self.clock.forget_timers()
         self.disk.crash()
+
+    def kill(self) -> None:
+        """The process ends at once; what it wrote is there, flushed or not."""
+        self.clock.forget_timers()
 
     def stop(self) -> None:
         """Stop in good order."""

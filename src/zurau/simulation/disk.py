@@ -5,8 +5,8 @@ flushed; that it exists, is renamed or removed becomes safe when its directory i
 not safe, an arbitrary beginning: of each file's appended bytes (torn at any byte, at times with zeroes where the rest
 was to be) and of each directory's changes, which file systems keep in order.
 
-Faults to ask for: no room (`capacity_bytes`), flushes that fail (`fail_flushes`), flipped bits (`flip_bit`), and
-bytes that are not in memory (`forget_cached`).
+Faults to ask for: no room (`capacity_bytes`), flushes that fail (`fail_flushes`), flipped bits (`flip_bit`), bytes
+that are not in memory (`forget_cached`), and power that fails after so many operations (`fail_power_after`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zurau.errors import DiskFault
+from zurau.errors import DiskFault, FlushFailed
 from zurau.ports import Buffer, WouldBlock
 
 _UNLIMITED = 1 << 62
@@ -65,6 +65,9 @@ class SimulatedDisk:
         #: While True, flushes of files fail.
         self.fail_flushes = False
         self.flush_count = 0
+        #: How many changes of any kind were asked for.
+        self.operation_count = 0
+        self._power_fails_at: int | None = None
         self._chance = random.Random(seed)
         self._seen: _Names = {}
         self._safe: _Names = {}
@@ -88,6 +91,9 @@ class SimulatedDisk:
     def exists(self, path: str) -> bool:
         return path in self._seen or _marker(path) in self._seen
 
+    def is_directory(self, path: str) -> bool:
+        return _marker(path) in self._seen
+
     def file_size(self, path: str) -> int:
         return len(self._content(path).seen)
 
@@ -97,6 +103,7 @@ class SimulatedDisk:
         return sorted(names - {""})
 
     def make_directory(self, path: str) -> None:
+        self._operate()
         # Directories are safe at once: that one is lost with all that is in it teaches nothing that files do not.
         parts = path.split("/")
         for count in range(len(parts)):
@@ -141,6 +148,7 @@ class SimulatedDisk:
             self._change(path, change)
 
     def remove_tree(self, path: str) -> None:
+        self._operate()
         for names in (self._seen, self._safe):
             for name in [name for name in names if name.startswith(_marker(path))]:
                 del names[name]
@@ -156,12 +164,16 @@ class SimulatedDisk:
         temporary = path + ".tmp"
         self.remove(temporary)
         file = self.open(temporary)
-        file.append([content])
-        file.flush()
+        try:
+            file.append([content])
+            file.flush()
+        except FlushFailed as fault:
+            raise DiskFault(str(fault)) from fault  # the old content is as safe as before
         self.rename(temporary, path)
         self.flush_directory(_parent(path))
 
     def flush_directory(self, path: str) -> None:
+        self._operate()
         for change in self._changes.pop(path, ()):
             change(self._safe)
 
@@ -169,6 +181,11 @@ class SimulatedDisk:
         return self.capacity_bytes - self.used_bytes
 
     # Faults, and looking behind the scenes
+
+    @property
+    def boot_id(self) -> str:
+        """Another one after each power failure."""
+        return f"boot-{self._crash_count}"
 
     @property
     def used_bytes(self) -> int:
@@ -185,6 +202,15 @@ class SimulatedDisk:
             content.crash(self._chance)
         self._crash_count += 1
         self.fail_flushes = False
+        self._power_fails_at = None
+
+    @property
+    def has_power(self) -> bool:
+        return self._power_fails_at is None or self.operation_count <= self._power_fails_at
+
+    def fail_power_after(self, operations: int) -> None:
+        """So many changes still happen; the next one and all that follow fail, until `crash`."""
+        self._power_fails_at = self.operation_count + operations
 
     def flip_bit(self, path: str, position: int, bit: int = 0) -> None:
         """Damage a file, as seen and as safe."""
@@ -199,7 +225,13 @@ class SimulatedDisk:
         for content in self._seen.values():
             content.is_cached = False
 
+    def _operate(self) -> None:
+        self.operation_count += 1
+        if not self.has_power:
+            raise DiskFault("the power has failed")
+
     def _change(self, path: str, change: _Change) -> None:
+        self._operate()
         change(self._seen)
         self._changes.setdefault(_parent(path), []).append(change)
 
@@ -230,6 +262,7 @@ class SimulatedFile:
 
     def append(self, chunks: Sequence[Buffer]) -> None:
         self._require_open()
+        self._disk._operate()
         data = b"".join(chunks)
         if len(data) > self._disk.free_bytes():
             raise DiskFault(f"cannot write {self.path}: the disk is full")
@@ -244,15 +277,17 @@ class SimulatedFile:
 
     def truncate(self, size: int) -> None:
         self._require_open()
+        self._disk._operate()
         del self._content.seen[size:]
         self._content.seen += bytes(size - len(self._content.seen))
         self._content.unchanged_bytes = min(self._content.unchanged_bytes, size)
 
     def flush(self) -> None:
         self._require_open()
+        self._disk._operate()
         self._disk.flush_count += 1
         if self._disk.fail_flushes:
-            raise DiskFault(f"cannot flush {self.path}: the disk reports an error")
+            raise FlushFailed(f"cannot flush {self.path}: the disk reports an error")
         self._content.flush()
 
     def close(self) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from zurau.broker.health import Kind
+from zurau.errors import DiskFault
 from zurau.ids import TopicPartition
+from zurau.log.compaction import CompactionJob
 from zurau.log.settings import LogSettings
 from zurau.partition.partition import Partition
+from zurau.ports import File
 from zurau.records.batch import iter_batches, parse_header
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import Record, iter_records
@@ -99,3 +103,85 @@ def test_a_silent_producer_is_forgotten_after_a_day():
     broker.clock.advance(DAY_MS + HOUR_MS)
 
     assert len(partition.producers) == 0
+
+
+# What fails
+
+
+def two_compacted_topics() -> tuple[SimulatedBroker, Partition, Partition]:
+    """The disk does not let the first one, in the order of rounds, be compacted."""
+    broker, first = broker_with_topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    configs = [CreatableTopicConfig(name="cleanup.policy", value="compact")]
+    configs += [CreatableTopicConfig(name="min.cleanable.dirty.ratio", value="0.01")]
+    topic = CreatableTopic(name="u", num_partitions=1, replication_factor=1, configs=configs)
+    broker.tell(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5)
+    second = broker.broker.partition("u", 0)
+    for number in range(60):
+        append(broker, first, b"key-%d" % (number % 3), b"%d" % number * 20)
+        append(broker, second, b"key-%d" % (number % 3), b"%d" % number * 20)
+    really_open = broker.disk.open
+
+    def refuse(path: str, *, create: bool = True) -> File:
+        if path.startswith("t-0/") and path.endswith(".cleaned"):
+            raise DiskFault(f"cannot open {path}: the disk reports an error")
+        return really_open(path, create=create)
+
+    broker.disk.open = refuse
+    return broker, first, second
+
+
+def test_one_topic_that_cannot_be_compacted_does_not_starve_the_others(caplog):
+    broker, first, second = two_compacted_topics()
+    broker.clock.advance(MINUTE_MS)
+    assert len(everything_in(second)) < 20
+    assert first.log.compacted_offset == 0
+    assert caplog.text.count("compaction of t-0 failed") == 1
+
+
+def test_work_that_fails_again_and_again_rests_for_longer_and_is_told():
+    broker, _, _ = two_compacted_topics()
+    broker.clock.advance(HOUR_MS)
+    (trouble,) = broker.broker.troubles
+    assert (trouble.job, trouble.partition) == ("compaction", TopicPartition("t", 0))
+    assert 4 <= trouble.count <= 10, "every 15 seconds would be 240 times"
+    assert Kind.UPKEEP_FAILS in [problem.kind for problem in broker.broker.health.problems()]
+
+
+def test_a_trouble_is_over_when_the_work_succeeds():
+    broker, first, _ = two_compacted_topics()
+    broker.clock.advance(MINUTE_MS)
+    del broker.disk.open
+    broker.clock.advance(HOUR_MS)
+    assert list(broker.broker.troubles) == []
+    assert len(everything_in(first)) < 20
+
+
+def test_a_defect_in_a_job_is_logged_and_counted_and_ends_nothing(caplog, monkeypatch):
+    broker, partition = broker_with_topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    for number in range(60):
+        append(broker, partition, b"key-%d" % (number % 3), b"%d" % number * 20)
+
+    def overflow(_job) -> None:
+        raise OverflowError("a timestamp too far")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CompactionJob, "run", overflow)
+        broker.clock.advance(MINUTE_MS)
+    assert "OverflowError('a timestamp too far')" in caplog.text
+    assert broker.broker.troubles.failure_count >= 1
+    broker.clock.advance(HOUR_MS)
+    assert len(everything_in(partition)) < 20
+
+
+def test_files_that_cannot_be_removed_are_told_of(caplog):
+    broker, partition = broker_with_topic(retention_ms=str(HOUR_MS))
+    for _ in range(50):
+        append(broker, partition, b"k", b"x" * 100)
+
+    def refuse(path: str) -> None:
+        if path.endswith(".deleted"):
+            raise DiskFault(f"cannot remove {path}: the disk reports an error")
+
+    broker.disk.remove = refuse
+    broker.clock.advance(2 * HOUR_MS)
+    assert "removal of files of t-0 failed" in caplog.text

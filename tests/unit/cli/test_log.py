@@ -22,6 +22,9 @@ def stored(zurau, tmp_path, monkeypatch):
     return directory
 
 
+SEGMENT = "00000000000000000000.log"
+
+
 def dumped(outcome):
     return [json.loads(line) for line in outcome.stdout.splitlines()]
 
@@ -73,3 +76,79 @@ def test_damage_is_told_and_is_an_error(zurau, stored):
 def test_a_directory_without_segments_is_refused(zurau, tmp_path):
     assert "there are no segments in" in zurau("log", "dump", str(tmp_path)).stderr
     assert "there is no directory" in zurau("log", "dump", str(tmp_path / "no")).stderr
+
+
+def flip(file, position):
+    content = bytearray(file.read_bytes())
+    content[position] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_whole_directory_is_checked(zurau, stored):
+    outcome = zurau("log", "check", str(stored))
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "nothing is damaged\n")
+
+
+def test_a_check_names_partition_offsets_file_and_positions(zurau, stored):
+    flip(stored / "t-1" / SEGMENT, -2)
+    outcome = zurau("log", "check", str(stored), "--format", "json")
+    (found,) = dumped(outcome)
+    size = (stored / "t-1" / SEGMENT).stat().st_size
+    assert outcome.returncode == 1
+    assert found == {
+        "kind": "damage",
+        "partition": "t-1",
+        "first_offset": 0,
+        "last_offset": 0,
+        "file": f"t-1/{SEGMENT}",
+        "position": 0,
+        "end_position": size,
+        "reason": "the batch does not match its checksum",
+    }
+    assert "run `zurau log repair`" in outcome.stderr
+
+
+def test_one_partition_can_be_checked(zurau, stored):
+    flip(stored / "t-1" / SEGMENT, -2)
+    assert zurau("log", "check", str(stored), "--partition", "t-0").returncode == 0
+    assert zurau("log", "check", str(stored / "t-1")).returncode == 1
+
+
+def test_a_lost_end_is_known_from_the_journal(zurau, stored):
+    (stored / "t-0" / SEGMENT).write_bytes(b"")
+    outcome = zurau("log", "check", str(stored))
+    assert "t-0: offsets 0 to 2 damaged" in outcome.stdout
+
+
+def test_a_repair_asks_first(zurau, stored):
+    flip(stored / "t-0" / SEGMENT, 66)
+    before = (stored / "t-0" / SEGMENT).read_bytes()
+    outcome = zurau("log", "repair", str(stored))
+    assert "t-0: offset 0 damaged" in outcome.stdout
+    assert (outcome.returncode, "pass --yes" in outcome.stderr) == (1, True)
+    assert (stored / "t-0" / SEGMENT).read_bytes() == before
+
+
+def test_a_repaired_partition_is_served_with_a_gap(zurau, stored):
+    flip(stored / "t-0" / SEGMENT, 66)
+    outcome = zurau("log", "repair", str(stored), "--yes")
+    assert (outcome.returncode, f"in t-0/{SEGMENT}.0.damaged" in outcome.stderr) == (0, True)
+    assert zurau("log", "check", str(stored)).returncode == 0
+    with Broker(dir=str(stored)) as broker:
+        read = zurau("consume", "t", "--partition", "0", "--from-beginning", "--until-end", "-b", broker.bootstrap)
+    assert read.stdout.split() == ["a", "b"]
+
+
+def test_nothing_is_repaired_under_a_running_broker(zurau, stored):
+    flip(stored / "t-0" / SEGMENT, 66)
+    with Broker(dir=str(stored)):
+        outcome = zurau("log", "repair", str(stored), "--yes")
+    assert (outcome.returncode, "stop it" in outcome.stderr) == (1, True)
+
+
+def test_whoever_repairs_the_metadata_is_told_what_that_means(zurau, stored):
+    flip(stored / "__cluster_metadata-0" / SEGMENT, 66)
+    outcome = zurau("log", "repair", str(stored), "--yes")
+    assert (outcome.returncode, "Restore a copy if there is one" in outcome.stderr) == (0, True)
+    with Broker(dir=str(stored)):
+        pass

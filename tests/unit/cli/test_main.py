@@ -25,6 +25,7 @@ COMMANDS = [
     ("group", "reset"),
     ("group", "delete"),
     ("cluster",),
+    ("cluster", "health"),
     ("serve",),
     ("log", "dump"),
     ("simulate",),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
@@ -28,8 +29,8 @@ class Bench:
         self.settings = LogSettings(**{"segment_bytes": 1000, "index_interval_bytes": 200, **settings})
         self.log = self.open()
 
-    def open(self, *, clean: bool = True, now_ms: int = 0) -> Log:
-        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=now_ms, clean=clean)
+    def open(self, *, clean: bool = True, now_ms: int = 0, last_known: LastKnown | None = None) -> Log:
+        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=now_ms, clean=clean, last_known=last_known)
         return self.log
 
     def append(self, *records: NewRecord, epoch: int = 0, **facts: Any) -> bytes:

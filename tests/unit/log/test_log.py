@@ -95,21 +95,29 @@ def test_what_is_before_the_damage_is_read_even_if_more_was_asked_for(make_bench
     bench = make_bench(index_interval_bytes=10_000)
     batches = bench.fill(5)
     disk.flip_bit(LOG_0, 208)  # the length of the third batch
-    assert bench.log.read(0, 350, 5) == b"".join(batches[:2])
+    assert bench.log.read(0, 350, 5, may_block=True) == b"".join(batches[:2])
 
 
 def test_damage_that_breaks_the_chain_of_batches_is_told_on_reading(bench, disk):
     bench.fill(5)
     disk.flip_bit(LOG_0, 108, bit=6)  # the length of the second batch
-    with pytest.raises(CorruptData, match="has no batch at 100; restore it"):
+    with pytest.raises(CorruptData, match="damaged from offset 1 to 1; go on at 2"):
+        bench.log.read(1, 100, 5, may_block=True)
+
+
+def test_whoever_may_not_wait_does_not_look_for_damage(bench, disk):
+    bench.fill(5)
+    disk.flip_bit(LOG_0, 108, bit=6)
+    with pytest.raises(WouldBlock):
         bench.log.read(1, 100, 5)
 
 
 def test_a_file_that_lost_its_end_is_told_on_reading(bench, disk):
-    bench.fill(5)
+    batches = bench.fill(5)
     disk.open(LOG_0).truncate(450)
-    with pytest.raises(CorruptData, match="ends at 450 instead of 500"):
-        bench.log.read(0, 10_000, 5)
+    assert bench.log.read(0, 10_000, 5, may_block=True) == b"".join(batches[:4])
+    with pytest.raises(CorruptData, match="damaged from offset 4 to 4"):
+        bench.log.read(4, 10_000, 5)
 
 
 def test_headers_are_told_from_any_offset_on(bench):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import CorruptData
+from zurau.log.last_known import LastKnown
 from zurau.records.batch import stamp
 from zurau.records.builder import NewRecord, build_batch
 from zurau.simulation.disk import SimulatedDisk
@@ -11,6 +11,7 @@ DIRECTORY = "logs/t-0"
 LOG_0 = f"{DIRECTORY}/{0:020}.log"
 LOG_10 = f"{DIRECTORY}/{10:020}.log"
 LOG_20 = f"{DIRECTORY}/{20:020}.log"
+NOTHING_FLUSHED = LastKnown()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 60, 61, 99, 100, 101, 455])
@@ -32,7 +33,7 @@ def test_garbage_behind_the_last_batch_is_cut_off(bench, disk, garbage):
 def test_a_batch_with_a_wrong_checksum_ends_the_unflushed_part(bench, disk):
     bench.fill(5)
     disk.flip_bit(LOG_0, 299)
-    assert bench.open(clean=False).end_offset == 2
+    assert bench.open(clean=False, last_known=NOTHING_FLUSHED).end_offset == 2
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(2, 5), (5, 4)])
@@ -82,13 +83,7 @@ def test_the_unflushed_part_of_a_segment_is_checked(make_bench, disk):
     bench.flush()
     bench.fill(10)
     disk.flip_bit(LOG_0, 500_599)
-    assert bench.open(clean=False).end_offset == 5005
-
-
-def test_a_log_that_was_not_left_cleanly_is_checked_even_if_told_so(bench, disk):
-    bench.fill(5)
-    disk.open(LOG_0).truncate(450)
-    assert bench.open(clean=True).end_offset == 4
+    assert bench.open(clean=False, last_known=NOTHING_FLUSHED).end_offset == 5005
 
 
 DAMAGES = {
@@ -187,11 +182,30 @@ def test_a_segment_that_was_merged_into_the_one_before_goes(bench, disk):
     assert (bench.read_all(), bench.names(".log")) == (b"".join(batches), [f"{0:020}.log", f"{20:020}.log"])
 
 
-def test_a_damaged_checkpoint_is_not_guessed_at(bench, disk):
-    bench.log.advance_start(0)
-    disk.replace_file(f"{DIRECTORY}/log-checkpoint", b"0\nstart-offset many\n")
-    with pytest.raises(CorruptData, match="log-checkpoint"):
-        bench.open()
+@pytest.mark.parametrize("damaged", [b"0\nstart-offset many\n", b"", b"1\nstart-offset 9\ncompacted-offset 0\n", None])
+def test_a_lost_checkpoint_is_replaced_by_what_the_epochs_say(bench, disk, caplog, damaged):
+    bench.fill(25)
+    bench.log.advance_start(13)
+    bench.log.close()
+    if damaged is None:
+        disk.remove(f"{DIRECTORY}/log-checkpoint")
+    else:
+        disk.replace_file(f"{DIRECTORY}/log-checkpoint", damaged)
+    assert bench.open().start_offset == 13
+    assert ("log-checkpoint" in caplog.text) is (damaged is not None)
+
+
+def test_every_bit_of_a_checkpoint_counts(bench, disk):
+    bench.fill(25)
+    bench.log.advance_start(13)
+    bench.log.close()
+    content = disk.read_file(f"{DIRECTORY}/log-checkpoint")
+    for bit in range(len(content) * 8):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        disk.replace_file(f"{DIRECTORY}/log-checkpoint", bytes(flipped))
+        assert (bench.open().start_offset, bench.log.end_offset) == (13, 25)
+        bench.log.close()
 
 
 def test_files_made_by_others_are_left_alone(bench, disk):

@@ -14,6 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from zurau.errors import SettingsError
+from zurau.journal.reading import read_journal
+from zurau.node.disk import RealDisk
 from zurau.records.builder import NewRecord, build_batch
 from zurau.testing import Broker
 from zurau.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -102,7 +104,7 @@ def test_a_signal_during_load_stops_cleanly_and_nothing_acknowledged_is_lost(tmp
             process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, "Traceback" in said) == (0, False), said
-    assert (tmp_path / "clean-stop").exists()
+    assert read_journal(RealDisk(tmp_path)).known.closed, "stopped in good order"
     with Broker(dir=str(tmp_path)) as broker:
         response = connect_to(broker).ask(fetch(acknowledged), 12)
         assert response.responses[0].partitions[0].high_watermark >= acknowledged >= 20

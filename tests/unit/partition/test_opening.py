@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.errors import DiskFault
 from zurau.ids import TopicId
+from zurau.node.disk import RealDisk
 from zurau.partition.opening import (
+    WALKED_BYTES,
     holds_partition,
     producers_snapshot,
     read_topic_id,
     restore_producers,
     write_topic_id,
 )
+from zurau.partition.producers import Producers
 from zurau.records.batch import parse_header
 
 AN_ID = TopicId(b"0123456789abcdef")
@@ -38,7 +42,8 @@ def test_a_torn_topic_id_is_none_at_all(disk, content):
 
 
 @pytest.mark.parametrize(
-    ("name", "holds"), [("partition.metadata", True), ("00000000000000000000.log", True), ("notes.txt", False)]
+    ("name", "holds"),
+    [("partition.metadata", True), ("00000000000000000000.log", True), ("notes.txt", False), ("notes.log", False)],
 )
 def test_a_partitions_directory_is_known_by_its_files(disk, name, holds):
     disk.make_directory("t-0")
@@ -68,8 +73,38 @@ def test_a_snapshot_of_more_than_the_log_holds_is_thrown_away_for_good(partition
     assert disk.read_file(SNAPSHOT) is None
 
 
-def test_without_producers_there_is_no_snapshot(partition, batch, disk):
-    disk.replace_file(SNAPSHOT, b"old")
+def test_a_small_log_without_producers_needs_no_snapshot(partition, batch, disk):
     append(partition, batch(b"a"))
     producers_snapshot(disk, partition.log, partition.producers)()
-    assert disk.read_file(SNAPSHOT) is None
+    assert not disk.exists(SNAPSHOT)
+
+
+def test_without_producers_a_snapshot_says_so(partition, batch, disk):
+    append(partition, batch(b"a" * WALKED_BYTES))
+    append(partition, batch(b"b"))
+    producers_snapshot(disk, partition.log, partition.producers)()
+    assert Producers().restore(disk.read_file(SNAPSHOT)) == 2
+    assert len(restore_producers(disk, partition.log)) == 0
+
+
+def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, disk):
+    append(partition, batch(b"a" * WALKED_BYTES))
+    producers_snapshot(disk, partition.log, partition.producers)()
+    disk.open("t-0/00000000000000000000.log").truncate(0)
+    assert len(restore_producers(disk, partition.log)) == 0
+
+
+def test_a_snapshot_that_says_nothing_new_is_not_written_again(partition, batch, disk):
+    append(partition, batch(b"a"))
+    producers_snapshot(disk, partition.log, partition.producers)()
+    flushes = disk.flush_count
+    producers_snapshot(disk, partition.log, partition.producers)()
+    assert disk.flush_count == flushes
+
+
+def test_a_directory_that_cannot_be_looked_into_is_no_partition(tmp_path):
+    class Unreadable(RealDisk):
+        def list_directory(self, path):
+            raise DiskFault("cannot list lost+found: permission denied")
+
+    assert holds_partition(Unreadable(tmp_path), "lost+found") is False

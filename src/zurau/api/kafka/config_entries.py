@@ -16,6 +16,9 @@ from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import ALL_BROKERS
 from zurau.settings import INT32_MAX, Setting, settings_of
 
+#: Written with their protocol in Kafka, which we may leave out.
+ADDRESSES = ("listeners", "advertised.listeners")
+
 
 class Source(IntEnum):
     """Kafka's numbers of where a value comes from."""
@@ -58,6 +61,14 @@ class ConfigEntry:
         return {bool: 1, str: 2, float: 6, tuple: 7}[self.setting.kind]
 
 
+def _told(name: str, default: str, doc: str) -> Setting:
+    return Setting(name, str, default, name, name, doc, at_least=None, at_most=None, choices=())
+
+
+HEALTH = _told("zurau.health", "[]", "What is wrong with this broker, as JSON; see `zurau cluster health`.")
+COUNTERS = _told("zurau.counters", "{}", "What this broker has counted since it started, as JSON.")
+
+
 def topic_entries(configs: Mapping[str, str], broker: Broker) -> list[ConfigEntry]:
     """Every setting of a topic that has these configs of its own."""
     entries = []
@@ -78,7 +89,13 @@ def broker_entries(broker: Broker) -> list[ConfigEntry]:
     for settings in broker.fixed_settings:
         for name, declared in settings_of(type(settings)).items():
             entries.append(ConfigEntry(name, declared, True, list(_fixed_layers(name, declared, settings))))
-    return entries
+    return [*entries, *_health_entries(broker)]
+
+
+def _health_entries(broker: Broker) -> Iterator[ConfigEntry]:
+    """No settings, but what this broker says of itself: here every tool can see it."""
+    for declared, value in ((HEALTH, broker.health.text()), (COUNTERS, broker.health.counters_text())):
+        yield ConfigEntry(declared.kafka_name, declared, True, [Layer(declared.kafka_name, value, Source.DEFAULT)])
 
 
 def all_brokers_entries(broker: Broker) -> list[ConfigEntry]:
@@ -103,5 +120,12 @@ def _changeable_layers(declared: Setting, broker: Broker) -> Iterator[Layer]:
 def _fixed_layers(name: str, declared: Setting, started_with: Any) -> Iterator[Layer]:
     value = getattr(started_with, declared.name)
     if value != declared.default:
-        yield Layer(name, declared.text(value), Source.STARTED_WITH)
-    yield Layer(name, declared.text(declared.default), Source.DEFAULT)
+        yield Layer(name, _as_kafka_writes(declared, value), Source.STARTED_WITH)
+    yield Layer(name, _as_kafka_writes(declared, declared.default), Source.DEFAULT)
+
+
+def _as_kafka_writes(declared: Setting, value: Any) -> str:
+    """Tools split an address at "://"."""
+    text = declared.text(value)
+    is_bare_address = declared.kafka_name in ADDRESSES and text and "://" not in text
+    return f"PLAINTEXT://{text}" if is_bare_address else text

@@ -1,0 +1,165 @@
+"""What is wrong with this broker right now, as values that tools can read.
+
+Nothing is remembered here: each problem is looked up where it is known, whenever somebody asks. `zurau cluster health`
+shows them; they travel as a read-only config of the broker, so that Kafka's own tools show them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zurau.errors import DiskFault
+
+if TYPE_CHECKING:
+    from zurau.broker.broker import Broker
+
+#: A config may have a value of 32767 bytes in old versions of the protocol.
+TEXT_BYTES_MAX = 30_000
+
+
+class Kind(StrEnum):
+    DAMAGED = "damaged"
+    CLOSED = "closed"
+    TAKES_NO_WRITES = "takes-no-writes"
+    GROUPS_NOT_SERVED = "groups-not-served"
+    DISK_NEARLY_FULL = "disk-nearly-full"
+    JOURNAL_DAMAGED = "journal-damaged"
+    JOURNAL_NOT_WRITTEN = "journal-not-written"
+    UPKEEP_FAILS = "upkeep-fails"
+    SLOW = "slow"
+    MORE = "more"
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    kind: Kind
+    #: What is wrong.
+    text: str
+    #: What to do about it.
+    advice: str
+    partition: str | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    file: str | None = None
+
+
+class Health:
+    """Asks around. `sources` is where others, such as the watch over the loop, add what they know."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.sources: list[Callable[[], Iterable[Problem]]] = [
+            self._damaged,
+            self._closed,
+            self._takes_no_writes,
+            self._groups,
+            self._disk,
+            self._journal,
+            self._upkeep,
+        ]
+        #: Numbers that only grow, by name.
+        self.counters: dict[str, Callable[[], int]] = {"upkeep.failures": lambda: broker.troubles.failure_count}
+
+    def problems(self) -> list[Problem]:
+        return [problem for source in self.sources for problem in source()]
+
+    def text(self) -> str:
+        """The problems as JSON, as many as fit; the last one says how many do not."""
+        problems = self.problems()
+        encoded: list[bytes] = []
+        size = 0
+        for problem in problems:
+            one = msgspec.json.encode(problem)
+            size += len(one) + 1
+            if size > TEXT_BYTES_MAX:
+                rest = len(problems) - len(encoded)
+                more = Problem(Kind.MORE, f"and {rest} problems more", "see the broker's log")
+                encoded.append(msgspec.json.encode(more))
+                break
+            encoded.append(one)
+        return f"[{b','.join(encoded).decode()}]"
+
+    def counters_text(self) -> str:
+        return msgspec.json.encode({name: count() for name, count in sorted(self.counters.items())}).decode()
+
+    def _damaged(self) -> Iterator[Problem]:
+        root = self._broker.world.disk.root
+        for name, partition in self._broker.partitions.items():
+            for one in partition.log.damage:
+                yield Problem(
+                    Kind.DAMAGED,
+                    f"{one.offsets_text} cannot be read: {one.reason}",
+                    "restore the file from a copy, or stop the broker and run `zurau log repair`",
+                    str(name),
+                    one.first_offset,
+                    one.next_offset - 1,
+                    str(root / one.file),
+                )
+
+    def _closed(self) -> Iterator[Problem]:
+        for name, closed in self._broker.placement.closed.items():
+            yield Problem(
+                Kind.CLOSED,
+                f"it could not be opened, {_times(closed.tries)}: {closed.fault}",
+                "it is opened as soon as that is mended; no restart is needed",
+                str(name),
+            )
+
+    def _takes_no_writes(self) -> Iterator[Problem]:
+        for name, partition in self._broker.partitions.items():
+            if partition.fault is not None:
+                advice = "it takes writes as soon as that is mended; no restart is needed"
+                if partition.is_broken:
+                    advice = "what is committed can be read; see to the disk, then restart the broker"
+                yield Problem(Kind.TAKES_NO_WRITES, str(partition.fault), advice, str(name))
+
+    def _groups(self) -> Iterator[Problem]:
+        for name, reason in self._broker.groups_not_served.items():
+            yield Problem(
+                Kind.GROUPS_NOT_SERVED,
+                f"consumer groups that live here find no coordinator: {reason}",
+                "restore its directory from a copy, or stop the broker and run `zurau log repair`",
+                str(name),
+            )
+
+    def _disk(self) -> Iterator[Problem]:
+        disk = self._broker.world.disk
+        advice = "free some space, or lower retention.bytes or retention.ms of large topics"
+        try:
+            free = disk.free_bytes()
+        except DiskFault as fault:
+            yield Problem(Kind.DISK_NEARLY_FULL, f"how much room is left cannot be told: {fault}", advice)
+            return
+        if free < self._broker.settings.disk_low_bytes:
+            yield Problem(Kind.DISK_NEARLY_FULL, f"{free:,} bytes are left in {disk.root}", advice)
+
+    def _journal(self) -> Iterator[Problem]:
+        journal = self._broker.journal
+        for place in journal.damage:
+            yield Problem(
+                Kind.JOURNAL_DAMAGED,
+                f"{place}; it was written anew, but damage to the ends of logs may have gone unnoticed at this start",
+                "run `zurau log check` if the disk is in doubt; the next clean start ends this",
+            )
+        if journal.fault is not None:
+            yield Problem(
+                Kind.JOURNAL_NOT_WRITTEN,
+                f"how far logs are flushed cannot be noted: {journal.fault}",
+                "records are safe all the same; it is tried again, and no restart is needed",
+            )
+
+    def _upkeep(self) -> Iterator[Problem]:
+        for trouble in self._broker.troubles:
+            yield Problem(
+                Kind.UPKEEP_FAILS,
+                f"{trouble.job} failed {_times(trouble.count)}: {str(trouble.failure) or repr(trouble.failure)}",
+                "it is tried again; until then old data may take more room than it should",
+                str(trouble.partition),
+            )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

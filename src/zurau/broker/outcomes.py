@@ -1,0 +1,49 @@
+"""Outcomes that nobody waits for: what fails is logged, and never lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from zurau.errors import DiskFault
+from zurau.pending import Pending
+
+log = logging.getLogger("zurau.broker")
+
+
+def log_failure(what: str) -> Callable[[Pending[Any]], None]:
+    """To be called with an outcome; a failure is logged with `what` it means."""
+
+    def look(outcome: Pending[Any]) -> None:
+        failure = failure_of(outcome)
+        if failure is not None:
+            report(what, failure)
+
+    return look
+
+
+def failure_of(outcome: Pending[Any]) -> Exception | None:
+    """Why it failed; None if it did not."""
+    try:
+        outcome.result()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told on
+        return error
+    return None
+
+
+def failure_in(work: Callable[[], Any]) -> Exception | None:
+    """Do it here and now; why it failed, or None."""
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told on
+        return error
+    return None
+
+
+def report(what: str, failure: Exception) -> None:
+    """The disk's faults say what to do; anything else is a defect of ours, and is logged with where it happened."""
+    if isinstance(failure, DiskFault):
+        log.warning("%s: %s", what, failure)
+    else:
+        log.error("%s: %r; please report this", what, failure, exc_info=failure)

@@ -1,0 +1,16 @@
+"""What a broker remembers of its logs beside them.
+
+A log cannot tell by itself whether its end was torn by a crash or lost by its disk. The journal can: it is one small
+file in the data directory that says how often the broker started, on which boot of the machine, how far each log was
+flushed, and where each one ended when the broker stopped in good order.
+
+Nouns: *journal* (the file and what it says), *record* (one thing it says), *frame* (records that are committed
+together, under one checksum).
+
+Laws:
+- What it says of a log is never more than is true: a position is recorded after its flush, and before a log is cut
+  shorter its position is lowered, durably.
+- It is a lower bound: nobody waits for it, and it is written some ten times a second while positions move.
+- What cannot be read counts as not known.
+- Must never: be needed to read or write records; cost anything for a log that nobody writes to.
+"""

@@ -1,0 +1,235 @@
+"""The journal of a running broker.
+
+The loop says what became true; the flush thread writes it down, all that was said in a tenth of a second in one frame
+and one flush. When the file has grown it is replaced by one frame that says everything anew. So it is when something
+is taken back, so that a torn end never hides that, and after any failure: a file whose flush failed is not trusted
+again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from zurau.errors import DiskFault
+from zurau.ids import Offset
+from zurau.journal.frames import encode_frame
+from zurau.journal.reading import FILE, Reading, read_journal
+from zurau.journal.records import Flushed, Known, LogId, Record, encode_records, offsets_of
+from zurau.log.last_known import LastKnown
+from zurau.pending import Pending
+from zurau.ports import Disk, File, Timer, World
+from zurau.settings import MIB
+
+log = logging.getLogger("zurau.journal")
+
+#: How long positions wait to be written down together.
+WRITE_AFTER_MS = 100
+#: How long to wait after a failure: the disk may have room again.
+RETRY_AFTER_MS = 1000
+#: The file is replaced by a short one when it is larger than this, and than some times what it was at first.
+REWRITE_BYTES = 1 * MIB
+REWRITE_GROWTH = 4
+
+
+class Journal:
+    """See the module. Reading happens at once; nothing is written before `begin`."""
+
+    def __init__(self, world: World) -> None:
+        self._disk = world.disk
+        self._clock = world.clock
+        self._flusher = world.flusher
+        self._boot_id = world.boot_id
+        #: Why it could not be written when that was last tried; None if it could.
+        self.fault: DiskFault | None = None
+        self._moved: dict[LogId, Offset] = {}
+        self._timer: Timer | None = None
+        self._is_writing = False
+        self._must_rewrite = False
+        self._file = _JournalFile(world.disk)
+        reading = read_journal(world.disk)
+        #: Whether there was one: releases before this file did not write any.
+        self.existed = reading is not None
+        self._known, self.damage = reading or Reading(Known(), [])
+        for place in self.damage:
+            log.error(
+                "%s. How far logs were flushed is not known from before there, so damage to their ends may look like "
+                "the end of a write; see `zurau log check`",
+                place,
+            )
+        self._before = self._known.closed, self._is_same_boot()
+
+    # What is known from before this start
+
+    @property
+    def start_count(self) -> int:
+        return self._known.start_count
+
+    @property
+    def logs(self) -> Iterable[LogId]:
+        """Of which it knows a position."""
+        return list(self._known.flushed)
+
+    def last_known(self, name: LogId) -> LastKnown | None:
+        """What it says of a log; None if there was no journal."""
+        if not self.existed:
+            return None
+        closed, is_same_boot = self._before
+        return LastKnown(
+            self._known.flushed.get(name, 0),
+            closed.get(name),
+            kept_unflushed=is_same_boot and name not in self._known.unrecovered,
+        )
+
+    def forget_ends(self) -> None:
+        """Another release, which keeps no journal, has run since: where it left the logs is not known."""
+        self._before = {}, self._before[1]
+
+    # What becomes true
+
+    def notes_of(self, name: LogId) -> LogNotes:
+        return LogNotes(self, name)
+
+    def begin(self) -> None:
+        """The broker starts: written down, durably, before anything else is. Blocks."""
+        self._known.start_count += 1
+        self._known.closed = {}
+        self._file.rewrite(self._known.records())
+
+    def recovered(self, excepted: Iterable[LogId]) -> None:
+        """All logs are open, except some: what is written from now on is there until the machine goes down."""
+        unrecovered = set(excepted)
+        if (self._boot_id, unrecovered) != (self._known.boot_id, self._known.unrecovered):
+            self._known.boot_id, self._known.unrecovered = self._boot_id, unrecovered
+            self._must_rewrite = True
+            self._write_soon()
+
+    def flushed(self, name: LogId, offset: Offset) -> None:
+        """Everything below `offset` is safe in this log."""
+        if offset > self._known.flushed.get(name, 0):
+            self._known.flushed[name] = self._moved[name] = offset
+            if self._timer is None and not self._is_writing:
+                self._write_soon()
+
+    def flush_failed(self, name: LogId) -> None:
+        """What was written to this log since its last flush may be gone, though the machine has not restarted."""
+        if name not in self._known.unrecovered:
+            self._known.unrecovered.add(name)
+            self._must_rewrite = True
+            self._write_soon()
+
+    def lower(self, name: LogId, offset: Offset) -> Pending[None]:
+        """A log is about to be cut: do that when this is done, and not if it failed."""
+        if self._known.flushed.get(name, 0) > offset:
+            self._known.flushed[name] = offset
+            self._moved.pop(name, None)
+        self._must_rewrite = True
+        return self._write()
+
+    def forget(self, names: Iterable[LogId]) -> None:
+        """These logs are gone for good. They leave the file when it is replaced."""
+        for name in names:
+            self._known.flushed.pop(name, None)
+            self._moved.pop(name, None)
+
+    def close(self, ended: Mapping[LogId, Offset]) -> None:
+        """The broker stops, and left these logs in good order. Blocks; the flush thread has stopped."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._known.closed = dict(ended)
+        self._known.flushed.update(ended)
+        self._file.rewrite(self._known.records())
+        self._file.close()
+
+    # Writing
+
+    def _write_soon(self, delay_ms: int | None = None) -> None:
+        if self._timer is None:
+            self._timer = self._clock.call_later(WRITE_AFTER_MS if delay_ms is None else delay_ms, self._write_due)
+
+    def _write_due(self) -> None:
+        self._timer = None
+        if not self._is_writing:
+            self._write()
+
+    def _write(self) -> Pending[None]:
+        """Have the flush thread write what is new. It does one thing after the other, in the order of asking."""
+        self._is_writing = True
+        moved, self._moved = self._moved, {}
+        outcome = self._flusher.flush(self._work(moved))
+        outcome.then(self._written)
+        return outcome
+
+    def _work(self, moved: dict[LogId, Offset]) -> Callable[[], None]:
+        if self._must_rewrite or self._file.has_grown:
+            self._must_rewrite = False
+            records = self._known.records()
+            return lambda: self._file.rewrite(records)
+        return lambda: self._file.append([Flushed(offsets_of(moved))])
+
+    def _written(self, outcome: Pending[None]) -> None:
+        self._is_writing = False
+        try:
+            outcome.result()
+        except DiskFault as fault:
+            if self.fault is None:
+                log.warning("how far logs are flushed cannot be noted, and will be tried again: %s", fault)
+            self.fault = fault
+            self._must_rewrite = True  # with everything that this write should have said
+            self._write_soon(RETRY_AFTER_MS)
+            return
+        if self.fault is not None:
+            log.info("how far logs are flushed is noted again")
+            self.fault = None
+        if self._moved or self._must_rewrite:
+            self._write_soon()
+
+    def _is_same_boot(self) -> bool:
+        return bool(self._boot_id) and self._known.boot_id == self._boot_id
+
+
+class LogNotes:
+    """The journal as one log sees it."""
+
+    __slots__ = ("_journal", "_name")
+
+    def __init__(self, journal: Journal, name: LogId) -> None:
+        self._journal = journal
+        self._name = name
+
+    def flushed(self, offset: Offset) -> None:
+        self._journal.flushed(self._name, offset)
+
+    def flush_failed(self) -> None:
+        self._journal.flush_failed(self._name)
+
+
+class _JournalFile:
+    """The file itself. Used by one thread at a time."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._file: File | None = None
+        self._first_bytes = 0
+
+    @property
+    def has_grown(self) -> bool:
+        size = self._file.size if self._file is not None else 0
+        return size > max(REWRITE_BYTES, REWRITE_GROWTH * self._first_bytes)
+
+    def append(self, records: list[Record]) -> None:
+        if self._file is None:
+            self._file = self._disk.open(FILE, create=False)
+        self._file.append([encode_frame(encode_records(records))])
+        self._file.flush()
+
+    def rewrite(self, records: list[Record]) -> None:
+        frame = encode_frame(encode_records(records))
+        self._disk.replace_file(FILE, frame)
+        self._first_bytes = len(frame)
+        self.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
