@@ -104,7 +104,7 @@ class Follower:
     def snapshot_stored(self) -> None:
         self._ask()
 
-    # SessionClient
+    # Asking
 
     def _ask(self) -> None:
         state = self._state
