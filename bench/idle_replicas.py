@@ -14,15 +14,15 @@ from random import Random
 
 from measure import Spread, show
 from zurau.ids import BrokerId, TopicId
-from zurau.replica.effects import Announce, ReadAndSend, Send
-from zurau.replica.events import BrokerRegistered, Event, PartitionChanged, Received, TimePassed
-from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.log_view import LogView
-from zurau.replica.partition_state import PartitionState
-from zurau.replica.session import Answer, Question
-from zurau.replica.settings import NEVER_MS, ReplicaSettings
-from zurau.replica.streams import Streams
+from zurau.replica.core.effects import ReadAndSend, RoleChanged, Send
+from zurau.replica.core.events import BrokerRegistered, Event, PartitionChanged, Received, TimePassed
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.partition_state import PartitionState
+from zurau.replica.core.settings import NEVER_MS, ReplicaSettings
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.session.messages import SessionRequest, SessionResponse
+from zurau.replica.session.sessions import Sessions
 from zurau.simulation.world import SeededRandomness
 
 SETTINGS = ReplicaSettings(waits_for_flush=False)
@@ -63,7 +63,7 @@ class Broker:
     def __init__(self, pair: Pair, broker: BrokerId) -> None:
         self.id = broker
         self._pair = pair
-        self._streams = Streams(SETTINGS, SeededRandomness(broker))
+        self._sessions = Sessions(SETTINGS, SeededRandomness(broker))
         self._replicas: dict[PartitionId, InSyncReplica] = {}
         self._wakes: dict[PartitionId | None, int] = {}
 
@@ -79,30 +79,30 @@ class Broker:
         replica = self._replicas[partition]
         for effect in replica.step(event, self._pair.now_ms):
             if isinstance(effect, Send | ReadAndSend):
-                self._streams.send(effect.to, partition, effect.message)
-            elif isinstance(effect, Announce):
-                self._streams.turned(partition, effect.role, effect.epoch)
+                self._sessions.send(effect.to, partition, effect.message)
+            elif isinstance(effect, RoleChanged):
+                self._sessions.role_changed(partition, effect.role, effect.epoch)
         self._wake(partition, replica.deadline_ms, lambda: self.tell(partition, TimePassed()))
 
-    def hear(self, sender: BrokerId, it: Question | Answer) -> None:
-        said = self._streams.heard(sender, it, self._pair.now_ms)
-        self._send(self._streams.replies())
+    def hear(self, sender: BrokerId, it: SessionRequest | SessionResponse) -> None:
+        said = self._sessions.heard(sender, it, self._pair.now_ms)
+        self._send(self._sessions.replies())
         self._pass_on_notices()
         for partition, message in said:
             self.tell(partition, Received(message))
 
     def pump(self) -> None:
         self._pass_on_notices()
-        self._send(self._streams.due(self._pair.now_ms))
+        self._send(self._sessions.due(self._pair.now_ms))
         self._pass_on_notices()
-        self._wake(None, self._streams.deadline_ms or NEVER_MS, lambda: None)
+        self._wake(None, self._sessions.deadline_ms or NEVER_MS, lambda: None)
 
-    def _send(self, messages: Sequence[tuple[BrokerId, Question | Answer]]) -> None:
+    def _send(self, messages: Sequence[tuple[BrokerId, SessionRequest | SessionResponse]]) -> None:
         for to, it in messages:
             self._pair.at(self._pair.now_ms + TRAVEL_MS, lambda to=to, it=it: self._pair.brokers[to].hear(self.id, it))  # type: ignore[misc]
 
     def _pass_on_notices(self) -> None:
-        for partition, event in self._streams.notices():
+        for partition, event in self._sessions.notices():
             self.tell(partition, event)
 
     def _wake(self, whom: PartitionId | None, at_ms: int, act: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from zurau.node.settings import all_settings
-from zurau.replica.roles import TRANSITIONS
+from zurau.replica.core.roles import TRANSITIONS
 from zurau.settings import Setting
 from zurau.wire.kafka.apis import APIS
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import pytest
 
 from zurau.epochs import EpochHistory, EpochMark, Position
-from zurau.replica.log_view import LogView
-from zurau.replica.position import Batch, Item
-from zurau.replica.progress import NOWHERE, Progress
-from zurau.replica.quorum import committed_offset, majority
+from zurau.replica.core.items import Batch, Item
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.progress import NOWHERE, Progress
+from zurau.replica.quorum.majority import committed_offset, majority
 
 REPLICAS = range(3)
 #: The state space is much larger than this when a rule is missing; a violation comes long before.
@@ -135,7 +135,7 @@ def fetches(world: World) -> Iterator[World]:
             log, theirs = leader.log(), follower.log()
             diverging = log.where_diverging(theirs.position)
             if diverging is not None:
-                point = theirs.point_of(diverging)
+                point = theirs.truncation_point(diverging)
                 if point.offset < follower.high_watermark:
                     raise Broken(f"{other} cuts at {point} below {follower.high_watermark}")
                 kept = cut(follower.items, point)

@@ -9,24 +9,21 @@ from planted import in_sync, quorum
 
 from zurau.epochs import EpochMark, Position
 from zurau.partition.producers import Producers
-from zurau.replica import reading as reading_module
-from zurau.replica.effects import AdvanceStart, FetchSnapshot
-from zurau.replica.events import Flushed, SnapshotStored, TimePassed
-from zurau.replica.identity import ReplicaId
-from zurau.replica.log_view import LogView
-from zurau.replica.messages import Fetch, SnapshotPoint
-from zurau.replica.position import Batch, Item
-from zurau.replica.progress import Progress
-from zurau.replica.reading import Readable, Reading
-from zurau.replica.replica import Replica
-from zurau.replica.roles import Role
-from zurau.replica.state import ReplicaState
+from zurau.replica.core import reading as reading_module
+from zurau.replica.core.effects import AdvanceStart, FetchSnapshot
+from zurau.replica.core.events import Flushed, TimePassed
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch, Item
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.messages import SnapshotPoint
+from zurau.replica.core.reading import Readable, Reading
+from zurau.replica.core.state import ReplicaState
 from zurau.simulation.cluster import host as host_module
 from zurau.simulation.cluster import service as service_module
-from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.memory import Folders, Memory
+from zurau.simulation.cluster.replica_group import ReplicaGroup
 from zurau.simulation.cluster.service import Service
 from zurau.simulation.cluster.snapshots import Image, Snapshot, has_producer, written_by
 from zurau.simulation.cluster.storage import StoredLog
@@ -48,13 +45,13 @@ def _flipped(batch: Batch) -> Batch:
     return dataclasses.replace(batch, data=f"{producer}.{sequence ^ 64}".encode())
 
 
-def put_back_under_its_old_name(self: Cluster, host: Host) -> None:
+def put_back_under_its_old_name(self: ReplicaGroup, host: Host) -> None:
     self.replace_disk(host, host.old_copy)
 
 
 def flush_again(self: Host, number: int) -> None:
     """The kernel has dropped what it could not write, and says yes the second time."""
-    self.machine.flush_fails = False
+    self.node.flush_fails = False
     disk = self.disk
     upto = disk._flush_marks.pop(number)
     del disk._writes[:upto]
@@ -82,16 +79,6 @@ def ask_again_with_every_answer(self: ReplicaState, leader: ReplicaId, point: Sn
     self.effects.append(FetchSnapshot(leader, point))
 
 
-def loading_is_standing_still(self: Progress, fetch: Fetch, now_ms: int, *, is_snapshot: bool) -> None:
-    """A leader resigns because its only follower takes long to load what it was offered."""
-
-
-def follow_or_forget_the_snapshot(self: Replica, event: Any) -> Any:
-    if isinstance(event, SnapshotStored) and self.role is not Role.FOLLOWER:
-        return None
-    return _handle(self, event)
-
-
 # What is removed
 
 
@@ -104,7 +91,7 @@ def only_dense_offsets(self: LogView, item: Item) -> None:
 def delete_what_is_not_flushed(self: ReplicaState) -> bool:
     offset = min(self.leader_start, self.high_watermark)
     if offset > self.log.start_offset:
-        self.log.cut_start(offset)
+        self.log.advance_start(offset)
         self.effects.append(AdvanceStart(offset))
     return False
 
@@ -155,7 +142,6 @@ def in_any_epoch(replica: Readable, offset: int, known_epoch: int) -> Reading:
 
 
 _append = LogView.append
-_handle = Replica._handle
 _read = StoredLog.read
 _restart = LogView.restart
 _arrived = Host.snapshot_arrived
@@ -164,9 +150,9 @@ _reading = reading_module.reading
 
 
 DISK_MUTATIONS = (
-    quorum("a damaged log is shortened and votes on", 600, (host_module, "keeps_its_name", _true), near=63),
+    quorum("a damaged log is shortened and votes on", 600, (host_module, "is_intact", _true), near=63),
     quorum("a damaged batch is sent", 600, (StoredLog, "read", read_damaged), near=134),
-    quorum("an old copy is put back under its old name", 300, (Cluster, "put_back", put_back_under_its_old_name)),
+    quorum("an old copy is put back under its old name", 300, (ReplicaGroup, "put_back", put_back_under_its_old_name)),
     quorum("a flush that failed is tried again", 300, (Host, "flush_failed", flush_again)),
     quorum("a log begins anew without an epoch", 300, (LogView, "restart", begin_without_an_epoch), near=63),
     quorum(
@@ -178,8 +164,6 @@ DISK_MUTATIONS = (
         800,
         (ReplicaState, "fetch_snapshot", ask_again_with_every_answer),
     ),
-    quorum("a leader takes loading for standing still", 3000, (Progress, "corrected", loading_is_standing_still)),
-    quorum("only a follower takes its snapshot", 3000, (Replica, "_handle", follow_or_forget_the_snapshot)),
     quorum("a compacted log cannot be followed", 300, (LogView, "append", only_dense_offsets)),
     quorum("a follower keeps what the leader has deleted", 60, (ReplicaState, "follow_start", _false)),
     in_sync("a follower keeps what the leader has deleted, in sync", 60, (ReplicaState, "follow_start", _false)),
@@ -188,7 +172,7 @@ DISK_MUTATIONS = (
     ),
     quorum("metadata is applied before it is committed", 300, (Memory, "appended", apply_at_once)),
     quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
-    quorum("producers are remembered across a cut", 300, (Memory, "cut", _nothing), near=21),
+    quorum("producers are remembered across a truncation", 300, (Memory, "cut", _nothing), near=21),
     quorum("a retry is written again", 300, (Service, "_is_repeated", _false)),
     quorum("a consumer reads to the end of the log", 300, (Service, "read", read_to_the_end)),
     quorum(
@@ -196,8 +180,8 @@ DISK_MUTATIONS = (
         300,
         (service_module, "reading", out_of_range_behind_the_high_watermark),
     ),
-    in_sync("a reign that is over answers consumers", 800, (service_module, "reading", in_any_epoch), near=303),
+    in_sync("a deposed leader answers consumers", 800, (service_module, "reading", in_any_epoch), near=303),
     in_sync("an old copy is not found out", 300, (Controller, "is_old_copy", _false)),
-    in_sync("a damaged log stays in sync", 300, (host_module, "keeps_its_name", _true), near=32),
+    in_sync("a damaged log stays in sync", 300, (host_module, "is_intact", _true), near=32),
     in_sync("a retry is written again, in sync", 300, (Service, "_is_repeated", _false)),
 )

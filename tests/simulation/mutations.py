@@ -22,25 +22,26 @@ from stream_mutations import STREAM_MUTATIONS
 from window_mutations import WINDOW_MUTATIONS
 
 from zurau.epochs import EpochHistory, EpochMark, Position
-from zurau.replica import candidate, membership, replica, voting
-from zurau.replica.effects import SaveVote
-from zurau.replica.events import Received
-from zurau.replica.follower import Follower
-from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.in_sync import InSyncLeader
-from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.leader import Leader
-from zurau.replica.log_view import LogView
-from zurau.replica.messages import Fetched, Vote, VoteAnswer
-from zurau.replica.partition_state import InSyncProposal
-from zurau.replica.progress import Progress
-from zurau.replica.replica import Replica
-from zurau.replica.roles import Role
-from zurau.replica.serving import Serving
-from zurau.replica.state import ReplicaState
-from zurau.simulation.cluster.cluster import Cluster
+from zurau.replica.core import membership
+from zurau.replica.core.effects import SaveVote
+from zurau.replica.core.events import Received
+from zurau.replica.core.follower import Follower
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.messages import Fetched, Vote, VoteAnswer
+from zurau.replica.core.partition_state import InSyncProposal
+from zurau.replica.core.progress import Progress
+from zurau.replica.core.roles import Role
+from zurau.replica.core.serving import Serving
+from zurau.replica.core.state import ReplicaState
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.in_sync.roles import InSyncLeader
+from zurau.replica.quorum import election, replica, voting
+from zurau.replica.quorum.leader import Leader
+from zurau.replica.quorum.replica import Replica
 from zurau.simulation.cluster.controller import Controller
 from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.replica_group import ReplicaGroup
 from zurau.simulation.cluster.storage import ReplicaDisk
 
 # Divergence
@@ -50,8 +51,8 @@ def diverging_by_offset(self: LogView, theirs: Position) -> Position | None:
     return None if theirs.offset <= self.end_offset else self.position
 
 
-def cut_to_high_watermark(self: ReplicaState, diverging: Position) -> None:
-    _cut_end(self, Position(diverging.epoch, self.high_watermark))
+def truncate_to_high_watermark(self: ReplicaState, diverging: Position) -> None:
+    _truncate(self, Position(diverging.epoch, self.high_watermark))
 
 
 def forget_mark_at_the_cut(self: EpochHistory, point: Position) -> None:
@@ -114,7 +115,7 @@ def count_itself_in_older_epochs(self: Leader, voter: Any) -> int:
 # Voting
 
 
-def count_any_answer(self: candidate._Round, message: Any) -> Any:
+def count_any_answer(self: election._Round, message: Any) -> Any:
     if isinstance(message, VoteAnswer):
         self._answers[message.sender] = message.is_granted
         return self._count()
@@ -139,7 +140,7 @@ def lead_on_after_a_restart(self: Replica, role: Role) -> Any:
     if first and self._state.voted_for == self._state.id and self._state.epoch == self._state.log.epochs.last:
         self._role = Leader(self._state)
         self._state.leader = self._state.id
-        self._state.effects.append(replica.Announce(Role.LEADER, self._state.epoch, self._state.id))
+        self._state.effects.append(replica.RoleChanged(Role.LEADER, self._state.epoch, self._state.id))
         return None
     return cause
 
@@ -159,8 +160,8 @@ def forget_what_was_asked(self: InSyncLeader) -> Any:
     return _time_passed(self)
 
 
-def register_as_clean(self: Controller, broker: int, life: int, *, was_clean: bool) -> None:
-    _register(self, broker, life, was_clean=True)
+def register_as_clean(self: Controller, broker: int, incarnation: int, *, was_clean: bool) -> None:
+    _register(self, broker, incarnation, was_clean=True)
 
 
 def accept_any_state(self: Controller, partition: PartitionId, proposal: InSyncProposal) -> None:
@@ -200,17 +201,19 @@ def keep_the_last_one(self: Controller, partition: PartitionId, *names: ReplicaI
 # The world
 
 
-def same_directory(self: Cluster, old: ReplicaDisk) -> ReplicaDisk:
+def same_directory(self: ReplicaGroup, old: ReplicaDisk) -> ReplicaDisk:
     return ReplicaDisk(old.directory, old.first_voters)
 
 
 def no_time_to_answer(self: ReplicaState, duration_ms: int) -> int:
     """A round of votes is over before anybody could answer, and another begins."""
-    return self.now_ms + 1 if duration_ms == self.settings.election_timeout_ms else _upto_twice(self, duration_ms)
+    return (
+        self.now_ms + 1 if duration_ms == self.settings.election_timeout_ms else _randomized_deadline(self, duration_ms)
+    )
 
 
-_cut_end = ReplicaState.cut_end
-_upto_twice = ReplicaState.upto_twice
+_truncate = ReplicaState.truncate
+_randomized_deadline = ReplicaState.randomized_deadline
 _fetched = Follower._fetched
 _follower_receive = Follower.receive
 _carry_out = Host._carry_out
@@ -230,8 +233,13 @@ def _always(*_: Any, **__: Any) -> bool:
 
 MUTATIONS = (
     quorum("logs are compared by offset only", 30, (LogView, "where_diverging", diverging_by_offset)),
-    quorum("a wiped disk keeps its identity", 30, (Cluster, "new_disk", same_directory)),
-    quorum("a follower cuts to its high watermark", 300, (ReplicaState, "cut_end", cut_to_high_watermark), near=20),
+    quorum("a wiped disk keeps its identity", 30, (ReplicaGroup, "new_disk", same_directory)),
+    quorum(
+        "a follower truncates to its high watermark",
+        300,
+        (ReplicaState, "truncate", truncate_to_high_watermark),
+        near=20,
+    ),
     quorum("a follower fetches on before it has flushed", 30, (ReplicaState, "stored", everything_written)),
     quorum("a leader counts itself before it has flushed", 60, (Serving, "stored_by", count_what_is_written)),
     quorum(
@@ -248,15 +256,20 @@ MUTATIONS = (
         "votes of an earlier election are counted",
         600,
         (replica, "_may_be_older", anything_but_data),
-        (candidate._Round, "receive", count_any_answer),
+        (election._Round, "receive", count_any_answer),
         near=99,
     ),
     quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
     quorum(
-        "the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut), near=21
+        "the high watermark moves before the truncation",
+        30,
+        (Follower, "_fetched", high_watermark_before_the_cut),
+        near=21,
     ),
-    quorum("a cut drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31),
-    quorum("a cut keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
+    quorum(
+        "a truncation drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31
+    ),
+    quorum("a truncation keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
     quorum(
         "retention forgets the epoch before the start",
         800,
@@ -264,7 +277,9 @@ MUTATIONS = (
         near=258,
     ),
     quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),
-    quorum("a round of votes gives nobody time to answer", 100, (ReplicaState, "upto_twice", no_time_to_answer)),
+    quorum(
+        "a round of votes gives nobody time to answer", 100, (ReplicaState, "randomized_deadline", no_time_to_answer)
+    ),
     quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=19),
     in_sync("a leader counts only whom it knows to be in sync", 60, (InSyncLeader, "maximal", known_in_sync)),
     in_sync("a leader counts only whom it wants in sync", 30, (InSyncLeader, "maximal", property(wished_in_sync))),

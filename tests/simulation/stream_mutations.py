@@ -8,87 +8,89 @@ from typing import Any
 from planted import in_sync, quorum
 
 from zurau.epochs import Position
-from zurau.replica.events import PartitionChanged, RecordsOffered
-from zurau.replica.follower import Follower
-from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.in_sync import InSyncFollower
-from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import Fetched, FetchRefused, Message
-from zurau.replica.partition_state import PartitionState
-from zurau.replica.progress import Progress
-from zurau.replica.roles import Role
-from zurau.replica.session import Answer, Answering, Asking, Question
-from zurau.replica.streams import Streams
+from zurau.replica.core.events import PartitionChanged, RecordsOffered
+from zurau.replica.core.follower import Follower
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.messages import Fetched, FetchRefused, Message
+from zurau.replica.core.partition_state import PartitionState
+from zurau.replica.core.progress import Progress
+from zurau.replica.core.roles import Role
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.in_sync.roles import InSyncFollower
+from zurau.replica.session.client import SessionClient
+from zurau.replica.session.messages import SessionRequest, SessionResponse
+from zurau.replica.session.server import SessionServer
+from zurau.replica.session.sessions import Sessions
 from zurau.simulation.cluster import controller as controller_module
 from zurau.simulation.cluster import host as host_module
 from zurau.simulation.cluster.controller import Controller
-from zurau.simulation.cluster.machine import Machine
+from zurau.simulation.cluster.node import Node
 from zurau.simulation.cluster.service import Service
 from zurau.simulation.cluster.storage import ReplicaDisk
 
 # What silence says
 
 
-def nobody_withdraws(self: Streams, partition: PartitionId, but: Any = None) -> None:
+def nobody_withdraws(self: Sessions, partition: PartitionId, but: Any = None) -> None:
     """Whoever turns to another leader is still counted by the first."""
 
 
-def turned_without_closing(self: Streams, partition: PartitionId, role: Role, epoch: int) -> None:
+def turned_without_closing(self: Sessions, partition: PartitionId, role: Role, epoch: int) -> None:
     """A leader whose reign has ended goes on answering by silence."""
 
 
-def news_leave_the_question_standing(self: Asking, partition: PartitionId) -> None:
+def news_leave_the_question_standing(self: SessionClient, partition: PartitionId) -> None:
     """It is asked once more while the answer is being written down."""
 
 
-def answer_and_leave_standing(self: Answering) -> Answer | None:
-    asks = dict(self._asks)
-    answer = _answer(self)
-    self._asks = asks
-    return answer
+def answer_and_leave_standing(self: SessionServer) -> SessionResponse | None:
+    asks = dict(self._waiting)
+    response = _answer(self)
+    self._waiting = asks
+    return response
 
 
-def closed_is_not_heard(self: Asking, answer: Answer, now_ms: int) -> Any:
-    return _answered(self, dataclasses.replace(answer, closed=()), now_ms)
+def closed_is_not_heard(self: SessionClient, response: SessionResponse, now_ms: int) -> Any:
+    return _answered(self, dataclasses.replace(response, closed=()), now_ms)
 
 
-def nothing_is_closed(self: Answering, partition: PartitionId) -> None:
+def nothing_is_closed(self: SessionServer, partition: PartitionId) -> None:
     """A replica that fails on a broker that goes on."""
 
 
-def any_question_will_do(self: Answering, question: Question, now_ms: int) -> Any:
+def any_question_will_do(self: SessionServer, request: SessionRequest, now_ms: int) -> Any:
     """A second copy of a question is taken for the next."""
-    if self._session == question.session and not self.is_open:
-        self._number = question.number - 1
-    return _asked(self, question, now_ms)
+    if self._session == request.session and not self.is_open:
+        self._number = request.number - 1
+    return _asked(self, request, now_ms)
 
 
-def any_answer_will_do(self: Asking, answer: Answer, now_ms: int) -> Any:
-    if not answer.is_unknown:
-        answer = dataclasses.replace(answer, session=self._session, number=self._answered + 1)
-    return _answered(self, answer, now_ms)
+def any_answer_will_do(self: SessionClient, response: SessionResponse, now_ms: int) -> Any:
+    if not response.is_unknown:
+        response = dataclasses.replace(response, session=self._session, number=self._answered + 1)
+    return _answered(self, response, now_ms)
 
 
-def answers_are_about_what_is_asked_now(self: Asking, partition: PartitionId) -> bool:
+def answers_are_about_what_is_asked_now(self: SessionClient, partition: PartitionId) -> bool:
     """What was asked after a question is taken for answered with it."""
     return False
 
 
-def answers_that_took_too_long(self: Answering, partition: PartitionId, message: Message) -> None:
-    asked = self._asks.get(partition)
+def answers_that_took_too_long(self: SessionServer, partition: PartitionId, message: Message) -> None:
+    asked = self._waiting.get(partition)
     if isinstance(message, Fetched | FetchRefused) and asked is not None:
-        message = dataclasses.replace(message, fetch_id=asked.fetch_id)
+        message = dataclasses.replace(message, fetch_id=asked.fetch.fetch_id)
     _tell(self, partition, message)
 
 
 # When silence ends
 
 
-def nobody_hears_that_silence_ends(self: Asking | Answering, partition: PartitionId) -> None:
-    self.silent.pop(partition, None)
+def nobody_hears_that_silence_ends(self: SessionClient | SessionServer, partition: PartitionId) -> None:
+    self.quiesced.pop(partition, None)
 
 
-def nobody_is_missed(self: Answering) -> bool:
+def nobody_is_missed(self: SessionServer) -> bool:
     """Whoever asked once and then never again is believed to be there."""
     return False
 
@@ -98,7 +100,7 @@ def standing_is_forever(self: Progress, at_ms: int) -> None:
 
 
 def the_end_is_when_it_is_heard_of(self: Progress, at_ms: int) -> None:
-    _stood_until(self, 1 << 60)
+    _unquiesced(self, 1 << 60)
 
 
 def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
@@ -116,24 +118,24 @@ def nothing_to_say(self: InSyncFollower) -> None:
 # How much is said
 
 
-def everybody_is_named(self: Asking, partition: PartitionId) -> bool:
+def everybody_is_named(self: SessionClient, partition: PartitionId) -> bool:
     return False
 
 
-def nobody_waits(self: Streams, sender: Any, it: Any, now_ms: int) -> Any:
+def nobody_waits(self: Sessions, sender: Any, it: Any, now_ms: int) -> Any:
     said = _streams_heard(self, sender, it, now_ms)
-    self._peer(sender).answer_due_ms = now_ms
+    self._peer(sender).response_due_ms = now_ms
     return said
 
 
-def bytes_are_no_sign_of_life(self: Streams, broker: Any, now_ms: int) -> None:
+def bytes_are_no_sign_of_life(self: Sessions, broker: Any, now_ms: int) -> None:
     """An answer that takes long is given up, asked for again, and takes long again."""
 
 
 # Topics
 
 
-def known_by_name(self: Machine, partition: PartitionId, message: Message) -> None:
+def known_by_name(self: Node, partition: PartitionId, message: Message) -> None:
     host = self.host_of(partition.partition)
     if host is not None and host.is_up:
         host.receive(message)
@@ -142,9 +144,9 @@ def known_by_name(self: Machine, partition: PartitionId, message: Message) -> No
 # Recovery and clients
 
 
-def lose_the_last_one(self: ReplicaDisk, chance: Any, *, loses: bool = True) -> None:
+def lose_the_last_one(self: ReplicaDisk, rng: Any, *, loses: bool = True) -> None:
     """Recovery takes the last of what was flushed for torn."""
-    _crash(self, chance, loses=loses)
+    _crash(self, rng, loses=loses)
     if loses and self.safe.items:
         self.safe.cut(Position(self.safe.items[-1].epoch, max(self.start_offset, self.safe.end_offset - 1)))
         self.seen = self.safe.copy()
@@ -174,9 +176,9 @@ def patience_begins_anew(self: Follower) -> None:
 # The controller
 
 
-def say_what_is_not_committed(self: Controller, broker: Any, life: int) -> Any:
+def say_what_is_not_committed(self: Controller, broker: Any, incarnation: int) -> Any:
     known = self._image.registrations.get(broker)
-    if not self.is_up or known is None or known.life != life:
+    if not self.is_up or known is None or known.incarnation != incarnation:
         return None
     return known.broker_epoch, dict(self._image.partitions)
 
@@ -185,11 +187,11 @@ def first_by_name(able: list[ReplicaId], led: Any) -> ReplicaId | None:
     return min(able, default=None)
 
 
-def go_on_where_the_other_was(self: Controller, reign: int) -> None:
+def go_on_where_the_other_was(self: Controller, controller_epoch: int) -> None:
     """It takes what the one before it had decided for committed."""
-    if reign == self.reign:
+    if controller_epoch == self.controller_epoch:
         image = self._image
-        _take_over(self, reign)
+        _take_over(self, controller_epoch)
         self._image = image
 
 
@@ -199,12 +201,12 @@ def let_the_failed_lead(self: Controller, partition: PartitionId, broker: Any) -
         _leave(self, partition, broker)
 
 
-_stood_until = Progress.stood_until
-_answer = Answering.answer
-_asked = Answering.asked
-_tell = Answering.tell
-_answered = Asking.answered
-_streams_heard = Streams.heard
+_unquiesced = Progress.unquiesced
+_answer = SessionServer.next_response
+_asked = SessionServer.receive
+_tell = SessionServer.send
+_answered = SessionClient.receive
+_streams_heard = Sessions.receive
 _crash = ReplicaDisk.crash
 _in_sync_handle = InSyncReplica._handle
 _offer = Service.offer
@@ -213,63 +215,71 @@ _take_over = Controller._take_over
 _leave = Controller._leave
 
 STREAM_MUTATIONS = (
-    quorum("who turns to another leader asks the first by silence", 30, (Streams, "_withdraw", nobody_withdraws)),
-    quorum("who leads no more answers by silence", 300, (Streams, "turned", turned_without_closing)),
+    quorum("who turns to another leader still asks the first", 30, (Sessions, "_withdraw", nobody_withdraws)),
+    quorum("a deposed leader answers by its absence", 300, (Sessions, "role_changed", turned_without_closing)),
     quorum(
-        "an answer with news leaves the question standing",
+        "an answer with news leaves the fetch standing",
         30,
-        (Asking, "_use_up", news_leave_the_question_standing),
-        (Answering, "answer", answer_and_leave_standing),
+        (SessionClient, "_use_up", news_leave_the_question_standing),
+        (SessionServer, "next_response", answer_and_leave_standing),
     ),
-    quorum("a replica that failed answers by silence", 400, (Answering, "close", nothing_is_closed)),
+    quorum("a failed replica answers by its absence", 400, (SessionServer, "evict", nothing_is_closed)),
     quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=323),
-    quorum("what was closed is heard in silence", 400, (Asking, "answered", closed_is_not_heard)),
-    quorum("a second copy of a question is the next", 300, (Answering, "asked", any_question_will_do)),
-    quorum("an answer to another question will do", 300, (Asking, "answered", any_answer_will_do)),
+    quorum("an evicted partition does not hear of it", 400, (SessionClient, "receive", closed_is_not_heard)),
+    quorum("a second copy of a request is the next", 300, (SessionServer, "receive", any_question_will_do)),
+    quorum("a response to another request will do", 300, (SessionClient, "receive", any_answer_will_do)),
     quorum(
-        "an answer that took too long is to what is asked now", 300, (Answering, "tell", answers_that_took_too_long)
+        "an answer that took too long is to what is asked now", 300, (SessionServer, "send", answers_that_took_too_long)
     ),
     quorum(
-        "an answer is about what was asked after its question",
+        "an answer is about what was asked after its request",
         300,
-        (Asking, "_has_asked_since", answers_are_about_what_is_asked_now),
+        (SessionClient, "_has_asked_since", answers_are_about_what_is_asked_now),
         near=84,
     ),
     quorum(
-        "nobody hears that silence has ended",
+        "nobody hears that it is unquiesced",
         30,
-        (Asking, "_end_silence", nobody_hears_that_silence_ends),
-        (Answering, "_end_silence", nobody_hears_that_silence_ends),
+        (SessionClient, "_unquiesce", nobody_hears_that_silence_ends),
+        (SessionServer, "_unquiesce", nobody_hears_that_silence_ends),
     ),
     quorum(
-        "who stopped asking is not missed", 2500, (Answering, "expects_question", property(nobody_is_missed)), near=788
+        "who stopped asking is not missed",
+        2500,
+        (SessionServer, "expects_request", property(nobody_is_missed)),
+        near=788,
     ),
-    quorum("a leader believes for ever in whoever was silent", 100, (Progress, "stood_until", standing_is_forever)),
+    quorum("a leader believes for ever in who was quiesced", 100, (Progress, "unquiesced", standing_is_forever)),
     quorum(
-        "silence counts until its end is heard of",
+        "quiescence counts until its end is heard of",
         600,
-        (Progress, "stood_until", the_end_is_when_it_is_heard_of),
+        (Progress, "unquiesced", the_end_is_when_it_is_heard_of),
         near=180,
     ),
     in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=180),
     in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
-    quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
-    quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
-    quorum("an answer that takes long is given up", 400, (Streams, "progressed", bytes_are_no_sign_of_life)),
-    quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=27),
+    quorum("every request names every partition", 100, (SessionClient, "_stands", everybody_is_named)),
+    quorum("a request without news is answered at once", 100, (Sessions, "receive", nobody_waits)),
+    quorum("an answer that takes long is given up", 400, (Sessions, "progressed", bytes_are_no_sign_of_life)),
+    quorum("a topic is known by its name", 600, (Node, "deliver", known_by_name), near=27),
     quorum(
         "who lost what was flushed keeps its name",
         30,
         (ReplicaDisk, "crash", lose_the_last_one),
-        (host_module, "keeps_its_name", always),
+        (host_module, "is_intact", always),
     ),
     quorum("a record is acknowledged when it is written", 30, (Service, "offer", acknowledge_what_is_written)),
-    in_sync("who leads no more answers by silence, in sync", 300, (Streams, "turned", turned_without_closing), near=28),
+    in_sync(
+        "a deposed leader answers by its absence, in sync",
+        300,
+        (Sessions, "role_changed", turned_without_closing),
+        near=28,
+    ),
     in_sync(
         "who lost what was flushed keeps its name, in sync",
         30,
         (ReplicaDisk, "crash", lose_the_last_one),
-        (host_module, "keeps_its_name", always),
+        (host_module, "is_intact", always),
     ),
     in_sync(
         "a record is acknowledged when it is written, in sync", 30, (Service, "offer", acknowledge_what_is_written)

@@ -66,7 +66,7 @@ def test_writing_down_what_happens_does_not_change_it(mode):
 
 
 def test_a_failure_is_told_with_fewer_faults_and_a_way_to_see_it_again():
-    mutation = next(each for each in MUTATIONS if each.name == "a follower cuts to its high watermark")
+    mutation = next(each for each in MUTATIONS if each.name == "a follower truncates to its high watermark")
     with mutation.planted():
         seed, outcome = next(
             (seed, outcome) for seed in range(300) if (outcome := run_seed("quorum", seed)).violation is not None

@@ -17,23 +17,23 @@ import pytest
 
 from zurau.errors import Refused
 from zurau.ids import BrokerId
-from zurau.replica.effects import (
+from zurau.replica.core.effects import (
+    AdvanceHighWatermark,
     AdvanceStart,
-    Announce,
+    AlterPartition,
     Append,
-    AskController,
-    CutEnd,
     Effect,
     FetchSnapshot,
     ReadAndSend,
     Refuse,
-    Release,
     RestartLog,
+    RoleChanged,
     SaveVote,
     Send,
     StartFlush,
+    Truncate,
 )
-from zurau.replica.events import (
+from zurau.replica.core.events import (
     BrokerRegistered,
     Event,
     Flushed,
@@ -48,15 +48,15 @@ from zurau.replica.events import (
     TransferAsked,
     VoterChangeAsked,
 )
-from zurau.replica.identity import ReplicaId
-from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import EndEpoch, Message, SnapshotPoint, Vote, VoteAnswer
-from zurau.replica.partition_state import PartitionState
-from zurau.replica.position import Batch
-from zurau.replica.recovery import keeps_its_name
-from zurau.replica.replica import Replica
-from zurau.replica.roles import Role
-from zurau.replica.settings import ReplicaSettings
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch
+from zurau.replica.core.messages import EndEpoch, Message, SnapshotPoint, Vote, VoteAnswer
+from zurau.replica.core.partition_state import PartitionState
+from zurau.replica.core.recovery import is_intact
+from zurau.replica.core.roles import Role
+from zurau.replica.core.settings import ReplicaSettings
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.quorum.replica import Replica
 from zurau.simulation.cluster.memory import Folders, Memory
 from zurau.simulation.cluster.snapshots import Snapshot, header
 from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
@@ -68,7 +68,7 @@ SETTINGS = ReplicaSettings(fetch_timeout_ms=1000, election_timeout_ms=500, in_sy
 _DELIVERIES_MAX = 400
 
 
-class NoChance:
+class FixedRandomness:
     """Nothing is left to chance in a story."""
 
     def bytes(self, count: int) -> bytes:
@@ -119,14 +119,18 @@ class Stage:
 
     def start(self, name: str) -> Iterator[str]:
         replica, disk = named(name), self.disks[named(name)]
-        if not keeps_its_name(disk.recover()):
+        if not is_intact(disk.recover()):
             replica = ReplicaId(replica.broker, chr(ord(replica.directory) + 1))
             disk = self.disks[replica] = disk.salvage(replica.directory)
             yield f"{name} has lost something that was flushed, and becomes {replica}"
         self.clocks.setdefault(replica, 0)
         if self.partition is not None:
             self.replicas[replica] = InSyncReplica(
-                replica, log=disk.view(), high_watermark=disk.high_watermark, settings=SETTINGS, randomness=NoChance()
+                replica,
+                log=disk.view(),
+                high_watermark=disk.high_watermark,
+                settings=SETTINGS,
+                randomness=FixedRandomness(),
             )
             yield from self.happen(replica, BrokerRegistered(replica.broker))
         else:
@@ -139,7 +143,7 @@ class Stage:
                 voted_for=disk.voted_for,
                 high_watermark=disk.high_watermark,
                 settings=SETTINGS,
-                randomness=NoChance(),
+                randomness=FixedRandomness(),
             )
         list(self.happen(replica, TimePassed()))
 
@@ -296,10 +300,8 @@ class Stage:
             case Append(items):
                 for item in items:
                     disk.append(item, self.compacted)
-            case CutEnd(point):
+            case Truncate(point):
                 disk.cut(point)
-            case AdvanceStart(offset):
-                disk.expire(offset)
             case SaveVote(epoch, voted_for):
                 disk.epoch, disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -310,15 +312,21 @@ class Stage:
             case ReadAndSend(to, message, from_offset, upto_offset, _):
                 batches = disk.seen.read(from_offset, upto_offset, 10)
                 self.letters.append((replica, to, replace(message, batches=batches)))
-            case Release(high_watermark):
+            case AdvanceHighWatermark(high_watermark):
                 disk.high_watermark = high_watermark
-            case RestartLog(point):
-                disk.restart(point, 0, self.snapshots[replica][1])
+            case AdvanceStart() | RestartLog():
+                self.move_start(replica, effect)
             case FetchSnapshot(leader, point):
                 yield from self.fetch_snapshot(replica, leader, point)
         words = worth_telling(effect)
         if words is not None:
             yield f"{replica} {words}"
+
+    def move_start(self, replica: ReplicaId, effect: AdvanceStart | RestartLog) -> None:
+        if isinstance(effect, RestartLog):
+            self.disks[replica].restart(effect.point, 0, self.snapshots[replica][1])
+        else:
+            self.disks[replica].expire(effect.offset)
 
     PHRASES = (
         (r"voters (.+)", voters),
@@ -357,11 +365,13 @@ def worth_telling(effect: Effect) -> str | None:
             return f"to {to}: {in_words(message)}"
         case Send(to, message) if getattr(message, "diverging", None) is not None:
             return f"to {to}: {in_words(message)}"
-        case AskController(proposal):
+        case AlterPartition(proposal):
             return f"asks the controller for {', '.join(map(str, proposal.in_sync))} in sync"
         case Refuse(reason):
             return f"refuses: {reason}"
-        case Append() | CutEnd() | AdvanceStart() | SaveVote() | Release() | Announce() | RestartLog():
+        case (
+            Append() | Truncate() | AdvanceStart() | SaveVote() | AdvanceHighWatermark() | RoleChanged() | RestartLog()
+        ):
             return effect_in_words(effect)
         case _:
             return None

@@ -41,7 +41,7 @@ def test_reasons_for_catching_everything_are_still_needed(source_files):
 
 
 #: A simulation exists to find assertions that fail, and to say how it found them.
-FINDS_ASSERTIONS = {"src/zurau/simulation/cluster/cluster.py"}
+FINDS_ASSERTIONS = {"src/zurau/simulation/cluster/replica_group.py"}
 
 
 def test_no_assertion_is_ever_caught(source_files):

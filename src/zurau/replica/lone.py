@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zurau.ids import BrokerId, Epoch, Offset
-from zurau.replica.quorum import committed_offset
+from zurau.replica.quorum.majority import committed_offset
 
 
 class LoneReplica:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from zurau.ids import BrokerId
-from zurau.replica.events import BrokerRegistered
-from zurau.replica.identity import ReplicaId
-from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.log_view import LogView
-from zurau.replica.membership import Membership
-from zurau.replica.replica import Replica
-from zurau.replica.settings import ReplicaSettings
+from zurau.replica.core.events import BrokerRegistered
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.membership import Membership
+from zurau.replica.core.settings import ReplicaSettings
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.quorum.replica import Replica
 
 
-class NoChance:
+class FixedRandomness:
     def bytes(self, count: int) -> bytes:
         return bytes(count)
 
@@ -47,7 +47,7 @@ def make() -> Callable[..., Replica]:
             voted_for=None,
             high_watermark=high_watermark,
             settings=ReplicaSettings(),
-            randomness=NoChance(),
+            randomness=FixedRandomness(),
         )
 
     return make
@@ -69,7 +69,7 @@ def make_in_sync() -> Callable[..., InSyncReplica]:
             log=log or LogView(),
             high_watermark=high_watermark,
             settings=ReplicaSettings(**settings),
-            randomness=NoChance(),
+            randomness=FixedRandomness(),
         )
         if is_registered:
             replica.step(BrokerRegistered(4), 0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from zurau.epochs import EpochMark, Position
-from zurau.replica.effects import (
+from zurau.replica.core.effects import (
+    AlterPartition,
     Append,
-    AskController,
     LeadershipEstablished,
     Refuse,
     RestartLog,
     Send,
 )
-from zurau.replica.events import (
+from zurau.replica.core.events import (
     BrokerRegistered,
     Flushed,
     LogStartMoved,
@@ -25,11 +25,11 @@ from zurau.replica.events import (
     TimePassed,
     TransferAsked,
 )
-from zurau.replica.log_view import LogView
-from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint
-from zurau.replica.partition_state import PartitionState, choose_leader
-from zurau.replica.position import Batch
-from zurau.replica.roles import Role
+from zurau.replica.core.items import Batch
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.messages import BeginEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint
+from zurau.replica.core.partition_state import PartitionState, choose_leader
+from zurau.replica.core.roles import Role
 
 
 def leading(make_in_sync, ids, in_sync="1a 2a", **settings):
@@ -110,7 +110,7 @@ def test_a_leader_says_once_that_it_is_established_also_without_a_record(make_in
 def test_a_proposal_is_repeated_until_the_controller_answers(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a")
     replica.step(fetch(ids, "2a", Position(1, 0)), 0)
-    [asked] = [each for each in replica.step(TimePassed(), 250) if isinstance(each, AskController)]
+    [asked] = [each for each in replica.step(TimePassed(), 250) if isinstance(each, AlterPartition)]
     assert (asked.proposal.in_sync, asked.proposal.broker_epochs) == (ids("1a 2a"), (4, 9))
     assert replica.maximal_in_sync == ids("1a 2a")
     assert asked in replica.step(TimePassed(), 500)
@@ -122,7 +122,7 @@ def test_a_proposal_is_repeated_until_the_controller_answers(make_in_sync, ids):
 def test_a_follower_whose_broker_is_not_registered_is_not_asked_for(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a")
     replica.step(fetch(ids, "2a", Position(1, 0), broker_epoch=-1), 0)
-    assert not any(isinstance(each, AskController) for each in replica.step(TimePassed(), 250))
+    assert not any(isinstance(each, AlterPartition) for each in replica.step(TimePassed(), 250))
 
 
 def test_a_fetch_of_another_epoch_is_refused(make_in_sync, ids):
@@ -211,6 +211,6 @@ def test_who_led_in_an_epoch_and_has_forgotten_it_does_not_lead_in_it_again(make
     replica = make_in_sync(log=LogView(0, 4, [EpochMark(5, 3)]))
     one = ids("1a")[0]
     replica.step(PartitionChanged(PartitionState(one, 5, (one,), 1), 4), 0)
-    assert (replica.role, replica.leader, replica.has_lost_its_reign) == (Role.FOLLOWER, None, True)
+    assert (replica.role, replica.leader, replica.led_before_restart) == (Role.FOLLOWER, None, True)
     replica.step(PartitionChanged(PartitionState(one, 6, (one,), 2), 4), 0)
-    assert (replica.role, replica.has_lost_its_reign) == (Role.LEADER, False)
+    assert (replica.role, replica.led_before_restart) == (Role.LEADER, False)

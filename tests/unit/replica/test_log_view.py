@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.epochs import EpochMark, Position
-from zurau.replica.log_view import LogView
-from zurau.replica.position import Batch
+from zurau.replica.core.items import Batch
+from zurau.replica.core.log_view import LogView
 
 
 def batch(epoch: int, base_offset: int, count: int = 1) -> Batch:
@@ -52,7 +52,7 @@ def test_what_is_appended_during_a_flush_is_not_flushed_by_it():
 def test_a_flush_says_nothing_about_what_replaced_the_end_meanwhile():
     log = log_of(EpochMark(1, 0), batch(1, 0), batch(1, 1))
     number = log.begin_flush()
-    log.cut_end(Position(1, 1))
+    log.truncate(Position(1, 1))
     log.append(batch(1, 1))
     log.flush_done(number)
     assert log.flushed == Position(1, 1)
@@ -93,4 +93,4 @@ def test_a_batch_behind_what_compaction_has_removed_continues_the_log():
 
 def test_a_start_outside_of_the_log_is_a_defect():
     with pytest.raises(AssertionError):
-        log_of(EpochMark(1, 0), batch(1, 0)).cut_start(2)
+        log_of(EpochMark(1, 0), batch(1, 0)).advance_start(2)

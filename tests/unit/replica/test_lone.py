@@ -6,7 +6,7 @@ import pytest
 
 from zurau.ids import BrokerId
 from zurau.replica.lone import LoneReplica
-from zurau.replica.quorum import committed_offset, majority
+from zurau.replica.quorum.majority import committed_offset, majority
 
 
 @pytest.mark.parametrize(("voters", "needed"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.replica.membership import Membership, next_change
-from zurau.replica.position import Batch
+from zurau.replica.core.items import Batch
+from zurau.replica.core.membership import Membership, next_change
 
 
 def test_a_change_holds_from_when_it_is_in_the_log_until_it_is_cut_off(ids):
     membership = Membership(ids("1a 2a"))
     membership.appended([Batch(1, 7, 1, b"", voters=ids("1a 2a 3a"))])
     assert membership.voters == ids("1a 2a 3a")
-    membership.cut_end(7)
+    membership.truncate(7)
     assert membership.voters == ids("1a 2a")
 
 
@@ -26,10 +26,10 @@ def test_a_change_is_settled_when_the_high_watermark_has_passed_it(ids):
 def test_voters_are_known_when_the_change_that_made_them_is_gone(ids):
     membership = Membership(ids("1a"))
     membership.appended([Batch(1, 3, 1, b"", voters=ids("1a 2a")), Batch(1, 6, 1, b"", voters=ids("2a"))])
-    membership.cut_start(5)
+    membership.advance_start(5)
     assert membership.first == ids("1a 2a")
     assert membership.voters == ids("2a")
-    membership.cut_start(5)
+    membership.advance_start(5)
     assert membership.first == ids("1a 2a")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.epochs import EpochMark, Position
-from zurau.replica.effects import Announce, ReadAndSend, Refuse, SaveVote, Send, StartFlush
-from zurau.replica.events import (
+from zurau.replica.core.effects import ReadAndSend, Refuse, RoleChanged, SaveVote, Send, StartFlush
+from zurau.replica.core.events import (
     Flushed,
     LogStartMoved,
     Received,
@@ -16,10 +16,19 @@ from zurau.replica.events import (
     TimePassed,
     VoterChangeAsked,
 )
-from zurau.replica.log_view import LogView
-from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint, Vote, VoteAnswer
-from zurau.replica.position import Batch
-from zurau.replica.roles import Role
+from zurau.replica.core.items import Batch
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.messages import (
+    BeginEpoch,
+    EndEpoch,
+    Fetch,
+    Fetched,
+    FetchRefused,
+    SnapshotPoint,
+    Vote,
+    VoteAnswer,
+)
+from zurau.replica.core.roles import Role
 
 EMPTY = Position(-1, 0)
 
@@ -60,7 +69,7 @@ def test_a_lone_voter_leads_at_once_and_commits_what_it_has_flushed(make, ids):
     replica = make(voters="1a")
     effects = replica.step(TimePassed(), 0)
     assert SaveVote(1, ids("1a")[0]) in effects
-    assert effects[-1] == Announce(Role.LEADER, 1, replica.id)
+    assert effects[-1] == RoleChanged(Role.LEADER, 1, replica.id)
     assert (replica.voters, replica.deadline_ms) == (ids("1a"), 1500)
     assert replica.leader == replica.id == ids("1a")[0]
     replica.step(RecordsOffered(b"x", 1), 0)

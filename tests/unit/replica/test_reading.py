@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from zurau.epochs import EpochMark
-from zurau.replica.log_view import LogView
-from zurau.replica.reading import Reading, reading
-from zurau.replica.roles import Role
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.reading import Reading, reading
+from zurau.replica.core.roles import Role
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.epochs import EpochMark, Position
-from zurau.replica.effects import FetchSnapshot, RestartLog, Send
-from zurau.replica.events import (
+from zurau.replica.core.effects import FetchSnapshot, RestartLog, Send
+from zurau.replica.core.events import (
     Flushed,
     LogStartMoved,
     Received,
@@ -15,9 +15,9 @@ from zurau.replica.events import (
     SnapshotStored,
     TimePassed,
 )
-from zurau.replica.log_view import LogView
-from zurau.replica.messages import BeginEpoch, Fetch, Fetched, SnapshotPoint, VoteAnswer
-from zurau.replica.roles import Role
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.messages import BeginEpoch, Fetch, Fetched, SnapshotPoint, VoteAnswer
+from zurau.replica.core.roles import Role
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from zurau.ids import BrokerId
-from zurau.replica.identity import ReplicaId
+from zurau.replica.core.identity import ReplicaId
 from zurau.simulation.cluster.plan import KIND_NAMES
 from zurau.simulation.cluster.swarm import draw
 from zurau.simulation.cluster.world import World
@@ -23,9 +23,11 @@ class Partition:
         self.controller = world.controller
         self.id = world.current[0].partition
 
-    def starts(self, broker: int, life: int, *, name: str = "a", works: bool = True, was_clean: bool = True) -> None:
+    def starts(
+        self, broker: int, incarnation: int, *, name: str = "a", works: bool = True, was_clean: bool = True
+    ) -> None:
         names = {self.id: ReplicaId(BrokerId(broker), name)}
-        self.controller.heard(BrokerId(broker), life, names if works else {}, names, was_clean=was_clean)
+        self.controller.heard(BrokerId(broker), incarnation, names if works else {}, names, was_clean=was_clean)
 
     @property
     def leader(self) -> str:

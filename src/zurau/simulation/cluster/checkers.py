@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from zurau.epochs import EpochMark
 from zurau.ids import Epoch, Offset
-from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, RestartLog, SaveVote
-from zurau.replica.identity import ReplicaId
-from zurau.replica.position import Batch
-from zurau.replica.quorum import majority
-from zurau.replica.replica import Replica
-from zurau.replica.roles import Role
+from zurau.replica.core.effects import AdvanceHighWatermark, Append, Effect, RestartLog, RoleChanged, SaveVote, Truncate
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch
+from zurau.replica.core.roles import Role
+from zurau.replica.quorum.majority import majority
+from zurau.replica.quorum.replica import Replica
 
 if TYPE_CHECKING:
-    from zurau.simulation.cluster.cluster import Cluster
     from zurau.simulation.cluster.host import Host
+    from zurau.simulation.cluster.replica_group import ReplicaGroup
 
 
 #: How often replicas of one partition may stand for election until it is whole again.
@@ -55,9 +55,9 @@ class Truth:
 class Checker:
     watches: tuple[type[Effect], ...] = ()
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.truth = cluster.truth
+    def __init__(self, group: ReplicaGroup) -> None:
+        self.group = group
+        self.truth = group.truth
 
     def see(self, host: Host, effect: Effect) -> None:
         """It has done this; looked for by kind."""
@@ -89,26 +89,28 @@ class LookingChecker(Checker):
 class OneLeaderPerEpoch(Checker):
     """Nobody leads in an epoch in which somebody else led; nor the same one again after a restart."""
 
-    watches = (Announce,)
+    watches = (RoleChanged,)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self._leaders: dict[Epoch, tuple[ReplicaId, int]] = {}
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Announce)
+        assert isinstance(effect, RoleChanged)
         if effect.role is Role.LEADER:
-            first = self._leaders.setdefault(effect.epoch, (host.id, host.life))
-            self.require(first == (host.id, host.life), lambda: f"{first[0]} and {host.id} lead in {effect.epoch}")
+            first = self._leaders.setdefault(effect.epoch, (host.id, host.incarnation))
+            self.require(
+                first == (host.id, host.incarnation), lambda: f"{first[0]} and {host.id} lead in {effect.epoch}"
+            )
 
 
 class VotesAreKept(Checker):
     """A replica's epoch never goes back, and its vote of an epoch is given once; across restarts too."""
 
-    watches = (SaveVote, Announce)
+    watches = (SaveVote, RoleChanged)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self._votes: dict[ReplicaId, tuple[Epoch, ReplicaId | None]] = {}
 
     def see(self, host: Host, effect: Effect) -> None:
@@ -117,7 +119,7 @@ class VotesAreKept(Checker):
             kept = effect.epoch > epoch or (effect.epoch == epoch and vote in (None, effect.voted_for))
             self.require(kept, lambda: f"{host.id} saved {effect} after {epoch}, {vote}")
             self._votes[host.id] = (effect.epoch, effect.voted_for)
-        elif isinstance(effect, Announce):
+        elif isinstance(effect, RoleChanged):
             self.require(effect.epoch >= epoch, lambda: f"{host.id} is in {effect.epoch} after {epoch}")
 
 
@@ -126,8 +128,8 @@ class LogsMatch(Checker):
 
     watches = (Append,)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self._sums: dict[tuple[Epoch, Offset, bool], int] = {}
 
     def see(self, host: Host, effect: Effect) -> None:
@@ -143,14 +145,14 @@ class LogsMatch(Checker):
 class LeadersAreComplete(Checker):
     """A new leader has everything that is committed; unless a later one was before it, and it hears of that next."""
 
-    watches = (Announce,)
+    watches = (RoleChanged,)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self._latest: Epoch = -1
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Announce)
+        assert isinstance(effect, RoleChanged)
         if effect.role is not Role.LEADER or effect.epoch < self._latest:
             return
         self._latest = effect.epoch
@@ -165,10 +167,10 @@ class LeadersAreComplete(Checker):
 class CommittedNeverChanges(Checker):
     """What one replica has released, every replica releases, the same at the same offsets."""
 
-    watches = (Release,)
+    watches = (AdvanceHighWatermark,)
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Release)
+        assert isinstance(effect, AdvanceHighWatermark)
         truth, log, upto = self.truth, host.disk.seen, effect.high_watermark
         found = log.sum_at(upto)
         self.require(found is not None, lambda: f"{host.id} released {upto}, which is behind its log's end")
@@ -185,27 +187,27 @@ class CommittedNeverChanges(Checker):
 class HighWatermarksOnlyRise(Checker):
     """Within one life of a replica; and they are never behind the end of its log."""
 
-    watches = (Release,)
+    watches = (AdvanceHighWatermark,)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self._highest: dict[tuple[ReplicaId, int], Offset] = {}
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Release)
-        life = (host.id, host.life)
-        before = self._highest.get(life, -1)
+        assert isinstance(effect, AdvanceHighWatermark)
+        incarnation = (host.id, host.incarnation)
+        before = self._highest.get(incarnation, -1)
         self.require(effect.high_watermark > before, lambda: f"{host.id}: {effect.high_watermark} after {before}")
-        self._highest[life] = effect.high_watermark
+        self._highest[incarnation] = effect.high_watermark
 
 
-class NothingCommittedIsCut(Checker):
+class NothingCommittedIsTruncated(Checker):
     """No replica cuts off what is committed, known to it or not."""
 
-    watches = (CutEnd,)
+    watches = (Truncate,)
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, CutEnd)
+        assert isinstance(effect, Truncate)
         end = self.truth.end
         if end <= effect.point.offset:
             return
@@ -216,10 +218,10 @@ class NothingCommittedIsCut(Checker):
 class CommittedIsOnAMajority(Checker):
     """When a leader releases an offset, a majority of its voters has flushed everything before it, its mark as well."""
 
-    watches = (Release,)
+    watches = (AdvanceHighWatermark,)
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Release)
+        assert isinstance(effect, AdvanceHighWatermark)
         if not host.leads:
             return
         assert isinstance(host.replica, Replica)
@@ -231,7 +233,7 @@ class CommittedIsOnAMajority(Checker):
         )
 
     def _has_flushed(self, voter: ReplicaId, offset: Offset, epoch: Epoch) -> bool:
-        disk = self.cluster.disk_of(voter)
+        disk = self.group.disk_of(voter)
         return disk is not None and disk.safe.sum_at(offset) == self.truth.sums[offset] and disk.has_safe_mark(epoch)
 
 
@@ -250,7 +252,7 @@ class AcknowledgedIsCommitted(Checker):
 class EpochsFitTheLog(Checker):
     """The marks that a replica knows are those that its disk would give it back; epochs rise."""
 
-    watches = (Append, CutEnd, RestartLog)
+    watches = (Append, Truncate, RestartLog)
 
     def see(self, host: Host, effect: Effect) -> None:
         if host.replica is None:
@@ -263,7 +265,7 @@ class EpochsFitTheLog(Checker):
         found = host.disk.view().epochs
         found.advance_start(host.replica.log.start_offset)
         stored = found.marks
-        self.require(known[: len(stored)] == stored or isinstance(effect, CutEnd), lambda: f"{known} and {stored}")
+        self.require(known[: len(stored)] == stored or isinstance(effect, Truncate), lambda: f"{known} and {stored}")
         rising = all(a.epoch < b.epoch and a.start_offset <= b.start_offset for a, b in pairwise(known))
         self.require(rising, lambda: f"{host.id}: {known}")
 
@@ -306,15 +308,15 @@ class OneVoterChangeAtATime(Checker):
 class ElectionsAreFew(Checker):
     """When nothing goes wrong any more, a leader is found without many attempts."""
 
-    watches = (Announce,)
+    watches = (RoleChanged,)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self.count = 0
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Announce)
-        if effect.role is Role.CANDIDATE and self.cluster.world.is_calm:
+        assert isinstance(effect, RoleChanged)
+        if effect.role is Role.CANDIDATE and self.group.world.is_calm:
             self.count += 1
             self.require(self.count <= ELECTIONS_MAX, lambda: f"{self.count} attempts to be elected")
 
@@ -323,25 +325,25 @@ class LeadersHearAMajority(LookingChecker):
     """A leader that no majority of voters can reach gives up in time; and so does one that cannot reach those who lack
     something. (Who has everything and asks on, unanswered, has not turned to anybody else.)"""
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        settings = cluster.swarm.settings
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
+        settings = group.swarm.settings
         # One that is heard by nobody still hears its followers ask, until they have lost their patience.
         patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms * 2
-        self._patience_ms = patience_ms + cluster.swarm.delay_ms * 12 + 300
+        self._patience_ms = patience_ms + group.swarm.delay_ms * 12 + 300
         #: Since when a reign is without a majority.
         self._alone_since: dict[tuple[ReplicaId, Epoch], float] = {}
 
     def look(self) -> None:
-        now_ms = self.cluster.now_ms
-        for host in self.cluster.hosts:
+        now_ms = self.group.now_ms
+        for host in self.group.hosts:
             if not host.leads or host.replica is None:
                 continue
-            reign = (host.id, host.replica.epoch)
+            controller_epoch = (host.id, host.replica.epoch)
             if self._has_majority(host) or host.is_paused:
-                self._alone_since.pop(reign, None)
+                self._alone_since.pop(controller_epoch, None)
                 continue
-            since_ms = self._alone_since.setdefault(reign, now_ms)
+            since_ms = self._alone_since.setdefault(controller_epoch, now_ms)
             self.require(now_ms - since_ms < self._patience_ms, lambda host=host: f"{host.id} leads all by itself")  # type: ignore[misc]
 
     def _has_majority(self, host: Host) -> bool:
@@ -350,8 +352,8 @@ class LeadersHearAMajority(LookingChecker):
         return sum(self._is_reachable(host, voter) for voter in voters) >= majority(len(voters))
 
     def _is_reachable(self, host: Host, voter: ReplicaId) -> bool:
-        other = self.cluster.host(voter.broker)
-        is_cut = self.cluster.network.is_cut
+        other = self.group.host(voter.broker)
+        is_cut = self.group.network.is_cut
         is_heard = other.id == voter and other.is_up and not is_cut(other.broker, host.broker)
         return other is host or (is_heard and (not is_cut(host.broker, other.broker) or self._has_all(other, host)))
 
@@ -369,7 +371,7 @@ QUORUM_CHECKERS: tuple[type[Checker], ...] = (
     CommittedNeverChanges,
     LeadersAreComplete,
     HighWatermarksOnlyRise,
-    NothingCommittedIsCut,
+    NothingCommittedIsTruncated,
     CommittedIsOnAMajority,
     AcknowledgedIsCommitted,
     EpochsFitTheLog,

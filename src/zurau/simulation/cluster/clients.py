@@ -17,7 +17,7 @@ _TIMEOUT_MS = 400
 class Client:
     def __init__(self, world: World, number: int) -> None:
         self._world = world
-        self._chance = Random(f"client {world.swarm.seed} {number}")
+        self._rng = Random(f"client {world.swarm.seed} {number}")
         self.number = number
         self.partition = number % world.swarm.partitions
         self._broker: BrokerId = world.broker_ids[0]
@@ -34,7 +34,7 @@ class Client:
         return topic == self._topic
 
     def think(self) -> None:
-        self._later(self._chance.random() * self._world.swarm.think_ms, self._write)
+        self._later(self._rng.random() * self._world.swarm.think_ms, self._write)
 
     def answered(self, value: bytes, offset: Offset | None, leader: BrokerId | None) -> None:
         if value != self.value:
@@ -69,7 +69,7 @@ class Client:
             self._try(self._attempt)
 
     def _somebody(self) -> BrokerId:
-        return self._chance.choice(self._world.broker_ids)
+        return self._rng.choice(self._world.broker_ids)
 
     def _later(self, delay_ms: float, callback: Callable[[], None]) -> None:
         self._world.at(self._world.now_ms + delay_ms, callback)

@@ -6,12 +6,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from zurau.ids import Epoch, Offset
-from zurau.replica.reading import Reading
+from zurau.replica.core.reading import Reading
 from zurau.simulation.cluster.history import ReadChecker
 
 if TYPE_CHECKING:
-    from zurau.simulation.cluster.cluster import Cluster
     from zurau.simulation.cluster.host import Host
+    from zurau.simulation.cluster.replica_group import ReplicaGroup
     from zurau.simulation.cluster.world import World
 
 _TIMEOUT_MS = 300
@@ -22,9 +22,9 @@ _NEXT_MS = 10
 class Consumer:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._chance = Random(f"consumer {world.swarm.mode} {world.swarm.seed}")
-        self._number = self._chance.randrange(world.swarm.partitions)
-        self._poll_ms = self._chance.choice([40, 150])
+        self._rng = Random(f"consumer {world.swarm.mode} {world.swarm.seed}")
+        self._number = self._rng.randrange(world.swarm.partitions)
+        self._poll_ms = self._rng.choice([40, 150])
         self._attempt = 0
         self._broker = world.broker_ids[0]
         self._group = world.current[self._number]
@@ -46,7 +46,7 @@ class Consumer:
         world.network.send(-1, host.broker, lambda: self._served(host, attempt, offset, epoch))
         world.at(world.now_ms + _TIMEOUT_MS, lambda: self._ask_another(attempt))
 
-    def _begin(self, group: Cluster) -> None:
+    def _begin(self, group: ReplicaGroup) -> None:
         self._group, self.offset, self._epoch = group, 0, -1
 
     def _served(self, host: Host, attempt: int, offset: Offset, epoch: Epoch) -> None:
@@ -71,8 +71,8 @@ class Consumer:
             self._world.at(self._world.now_ms + self._poll_ms, self._poll_another)
             return
         self.offset, self._epoch = upto, max(epoch, self._epoch)
-        if self._chance.random() < 0.3:
-            self._broker = self._chance.choice(self._world.broker_ids)
+        if self._rng.random() < 0.3:
+            self._broker = self._rng.choice(self._world.broker_ids)
         pause_ms = _NEXT_MS if answer is Reading.RECORDS else self._poll_ms
         self._world.at(self._world.now_ms + pause_ms, self.poll)
 
@@ -81,5 +81,5 @@ class Consumer:
             self._poll_another()
 
     def _poll_another(self) -> None:
-        self._broker = self._chance.choice(self._world.broker_ids)
+        self._broker = self._rng.choice(self._world.broker_ids)
         self.poll()

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from zurau.ids import BrokerId, Epoch
-from zurau.replica.identity import PartitionId, ReplicaId
-from zurau.replica.partition_state import InSyncProposal, PartitionState, choose_leader
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.partition_state import InSyncProposal, PartitionState, choose_leader
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.world import World
@@ -28,7 +28,7 @@ CONTROLLER_CRASH_POINTS = ("before a proposal", "after a proposal", "after a com
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    life: int
+    incarnation: int
     broker_epoch: Epoch
     is_fenced: bool = False
 
@@ -53,7 +53,7 @@ class Controller:
         self._image = Image()
         self.committed = Image()
         #: Counts controllers: what an earlier one has not committed is never committed.
-        self.reign = 0
+        self.controller_epoch = 0
         self.is_up = True
         self.commit_ms = world.swarm.commit_ms
         self.crash_at: str | None = None
@@ -74,12 +74,12 @@ class Controller:
         """Everything that was decided in this step is one record."""
         if self._is_changed:
             self._is_changed = False
-            image, reign = self._image.copy(), self.reign
+            image, controller_epoch = self._image.copy(), self.controller_epoch
             self._committed_by_ms = max(self._committed_by_ms, self._world.now_ms + self.commit_ms)
-            self._world.at(self._committed_by_ms, lambda: self._commit(reign, image))
+            self._world.at(self._committed_by_ms, lambda: self._commit(controller_epoch, image))
 
-    def _commit(self, reign: int, image: Image) -> None:
-        if reign != self.reign or not self.is_up:
+    def _commit(self, controller_epoch: int, image: Image) -> None:
+        if controller_epoch != self.controller_epoch or not self.is_up:
             return
         before, self.committed = self.committed, self._with_topics(image)
         for group in self._world.groups:
@@ -92,18 +92,18 @@ class Controller:
         """Somebody else takes over after a while."""
         self.is_up = False
         self.crash_at = None
-        reign = self.reign = self.reign + 1
+        controller_epoch = self.controller_epoch = self.controller_epoch + 1
         self._world.note("!! the controller stops")
-        self._world.at(self._world.now_ms + down_ms, lambda: self._take_over(reign))
+        self._world.at(self._world.now_ms + down_ms, lambda: self._take_over(controller_epoch))
 
     def replace(self, brokers: tuple[int, ...], stale_ms: float) -> None:
         """Somebody else takes over at once; these brokers go on asking the one that was."""
         self._stale = (self.committed.copy(), brokers, self._world.now_ms + stale_ms)
-        self.reign += 1
-        self._take_over(self.reign)
+        self.controller_epoch += 1
+        self._take_over(self.controller_epoch)
 
-    def _take_over(self, reign: int) -> None:
-        if reign != self.reign:
+    def _take_over(self, controller_epoch: int) -> None:
+        if controller_epoch != self.controller_epoch:
             return
         self._world.note("!! another controller takes over")
         self.is_up = True
@@ -115,8 +115,8 @@ class Controller:
     def calm_down(self) -> None:
         self.commit_ms, self.crash_at, self._stale = min(self.commit_ms, 5), None, None
         if not self.is_up:
-            self.reign += 1  # whoever was about to take over comes too late
-            self._take_over(self.reign)
+            self.controller_epoch += 1  # whoever was about to take over comes too late
+            self._take_over(self.controller_epoch)
 
     def _maybe_crash(self, point: str) -> bool:
         if self.crash_at == point:
@@ -148,7 +148,7 @@ class Controller:
     def heard(
         self,
         broker: BrokerId,
-        life: int,
+        incarnation: int,
         replicas: Mapping[PartitionId, ReplicaId],
         names: Mapping[PartitionId, ReplicaId],
         *,
@@ -156,12 +156,12 @@ class Controller:
     ) -> None:
         """A broker is alive, these of its replicas work, and these are the names of all its directories."""
         known = self._image.registrations.get(broker)
-        if not self.is_up or self._is_misled(broker) or (known is not None and life < known.life):
+        if not self.is_up or self._is_misled(broker) or (known is not None and incarnation < known.incarnation):
             return
         self.heard_ms[broker] = self._world.now_ms
         self._has[broker], self._names[broker] = replicas, names
-        if known is None or life > known.life:
-            self._register(broker, life, was_clean=was_clean)
+        if known is None or incarnation > known.incarnation:
+            self._register(broker, incarnation, was_clean=was_clean)
         elif known.is_fenced:
             self._fence(broker, is_fenced=False)
         for partition in list(self._image.partitions):
@@ -171,14 +171,14 @@ class Controller:
         self._elect()
         self._commit_soon()
 
-    def is_old_copy(self, broker: BrokerId, life: int, starts: tuple[int, ...]) -> bool:
+    def is_old_copy(self, broker: BrokerId, incarnation: int, starts: tuple[int, ...]) -> bool:
         """A disk that does not remember its last start: somebody has put back how it was before."""
         known = self._image.registrations.get(broker)
         if not self.is_up or self._is_misled(broker) or known is None:
             return False
-        return life > known.life and known.life not in starts
+        return incarnation > known.incarnation and known.incarnation not in starts
 
-    def reply_to(self, broker: BrokerId, life: int) -> tuple[Epoch, dict[PartitionId, PartitionState]] | None:
+    def reply_to(self, broker: BrokerId, incarnation: int) -> tuple[Epoch, dict[PartitionId, PartitionState]] | None:
         """What is committed: the number of this start of the broker, and all partitions."""
         if self._is_misled(broker) and self._stale is not None:
             image = self._stale[0]
@@ -187,7 +187,11 @@ class Controller:
         else:
             return None
         known = image.registrations.get(broker)
-        return (known.broker_epoch, dict(image.partitions)) if known is not None and known.life == life else None
+        return (
+            (known.broker_epoch, dict(image.partitions))
+            if known is not None and known.incarnation == incarnation
+            else None
+        )
 
     def look(self) -> None:
         """Fence whoever has not been heard of."""
@@ -230,10 +234,10 @@ class Controller:
         has = self._has.get(replica.broker, {})
         return known is not None and not known.is_fenced and has.get(partition) == replica
 
-    def _register(self, broker: BrokerId, life: int, *, was_clean: bool) -> None:
+    def _register(self, broker: BrokerId, incarnation: int, *, was_clean: bool) -> None:
         image = self._image
         image.broker_epochs += 1
-        image.registrations[broker] = Registration(life, image.broker_epochs)
+        image.registrations[broker] = Registration(incarnation, image.broker_epochs)
         self._is_changed = True
         for partition, known in list(image.partitions.items()):
             if not was_clean and not self._world.swarm.settings.waits_for_flush:

@@ -20,7 +20,7 @@ class BitFlip(Fault):
         host = world.group_of(self.at_ms).host(self.broker)
         if host.is_up and host.group.may_wipe(host):
             host.group.loses(host, disk=True)
-            where = host.disk.flip_bit(world.chance)
+            where = host.disk.flip_bit(world.rng)
             world.note(f"!! a bit flips on {host.name}: {where or 'nowhere of interest'}")
 
 
@@ -28,33 +28,33 @@ class FullDisk(Fault):
     """There is no room for records; for marks and votes there is, because it was kept for them."""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        machine.is_full = True
-        world.at(world.now_ms + self.duration_ms, lambda: setattr(machine, "is_full", False))
+        node = world.node(self.broker)
+        node.is_full = True
+        world.at(world.now_ms + self.duration_ms, lambda: setattr(node, "is_full", False))
 
 
 class FailingFlush(Fault):
     """The next flush fails: what of it is on the disk, nobody knows."""
 
     def strike(self, world: World) -> None:
-        world.machine(self.broker).flush_fails = True
+        world.node(self.broker).flush_fails = True
 
 
 class Kill(Fault):
     """The process dies without a word; the kernel writes what it has."""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        for host in machine.hosts.values():
+        node = world.node(self.broker)
+        for host in node.hosts.values():
             host.disk.survives_in_cache = host.is_up
-        world.crash(machine, self.duration_ms)
+        world.crash(node, self.duration_ms)
 
 
 class RollBack(Fault):
     """Copies of the disks from before the last start are put back."""
 
     def strike(self, world: World) -> None:
-        world.roll_back(world.machine(self.broker), self.duration_ms)
+        world.roll_back(world.node(self.broker), self.duration_ms)
 
 
 class Compact(Fault):
@@ -64,7 +64,7 @@ class Compact(Fault):
         others = [each for each in world.broker_ids if each != self.broker]
         world.cut([pair for each in others for pair in ((self.broker, each), (each, self.broker))], self.duration_ms)
         for each in others:
-            for host in list(world.machine(each).hosts.values()):
+            for host in list(world.node(each).hosts.values()):
                 world.in_trouble(world.now_ms + self.duration_ms * 0.9, host.expire)
 
 
@@ -80,14 +80,14 @@ DISK_KINDS: tuple[Callable[[int, int, int], Fault], ...] = (
 
 def plan_disks(swarm: Swarm) -> tuple[Fault, ...]:
     """The faults of a seed's disks."""
-    chance = Random(f"disks {swarm.mode} {swarm.seed}")
-    kinds = chance.sample(DISK_KINDS, chance.choice([0, 0, 1, 1, 2, 3]))
+    rng = Random(f"disks {swarm.mode} {swarm.seed}")
+    kinds = rng.sample(DISK_KINDS, rng.choice([0, 0, 1, 1, 2, 3]))
     faults: list[Fault] = []
-    at_ms, interval_ms = 0.0, chance.choice([250, 600, 1200])
+    at_ms, interval_ms = 0.0, rng.choice([250, 600, 1200])
     while kinds:
-        at_ms += chance.expovariate(1 / interval_ms)
+        at_ms += rng.expovariate(1 / interval_ms)
         if at_ms >= swarm.trouble_ms:
             break
-        duration_ms = int(chance.choice([30, 200, 800, 2500]) * (0.5 + chance.random()))
-        faults.append(chance.choice(kinds)(int(at_ms), chance.randint(1, swarm.brokers), duration_ms))
+        duration_ms = int(rng.choice([30, 200, 800, 2500]) * (0.5 + rng.random()))
+        faults.append(rng.choice(kinds)(int(at_ms), rng.randint(1, swarm.brokers), duration_ms))
     return tuple(faults)

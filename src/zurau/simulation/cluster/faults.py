@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zurau.replica.events import ShutdownAsked, TransferAsked
+from zurau.replica.core.events import ShutdownAsked, TransferAsked
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.world import World
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: Moments of a replica's life at which a crash hurts most.
 CRASH_POINTS = (
     "before SaveVote", "after SaveVote", "before Append", "after Append", "before Flushed", "after Flushed",
-    "before CutEnd", "after CutEnd", "before Release", "after Release", "after Announce", "before ReadAndSend",
+    "before Truncate", "after Truncate",
+    "before AdvanceHighWatermark", "after AdvanceHighWatermark", "after RoleChanged", "before ReadAndSend",
     "before RestartLog", "after RestartLog",
 )  # fmt: skip
 
@@ -40,7 +41,7 @@ class Crash(Fault):
     """The power goes; what was not flushed is gone, or some of it."""
 
     def strike(self, world: World) -> None:
-        world.crash(world.machine(self.broker), self.duration_ms)
+        world.crash(world.node(self.broker), self.duration_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class CrashAt(Fault):
     point: str = ""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        machine.crash_at = self.point
-        machine.crash_down_ms = self.duration_ms
+        node = world.node(self.broker)
+        node.crash_at = self.point
+        node.crash_down_ms = self.duration_ms
 
     def __str__(self) -> str:
         return f"Crash of {self.broker}, {self.duration_ms} ms: The power goes at the next moment {self.point}"
@@ -62,8 +63,8 @@ class CrashAll(Fault):
     """The power goes for everybody at once."""
 
     def strike(self, world: World) -> None:
-        for machine in world.machines:
-            world.crash(machine, self.duration_ms)
+        for node in world.nodes:
+            world.crash(node, self.duration_ms)
 
 
 class CrashLeader(Fault):
@@ -72,14 +73,14 @@ class CrashLeader(Fault):
     def strike(self, world: World) -> None:
         for host in world.group_of(self.at_ms).hosts:
             if host.leads:
-                world.crash(host.machine, self.duration_ms)
+                world.crash(host.node, self.duration_ms)
 
 
 class Pause(Fault):
     """The process is stopped; what comes meanwhile is heard afterwards."""
 
     def strike(self, world: World) -> None:
-        world.machine(self.broker).paused_until_ms = world.now_ms + self.duration_ms
+        world.node(self.broker).paused_until_ms = world.now_ms + self.duration_ms
 
 
 class Isolate(Fault):
@@ -125,23 +126,23 @@ class SlowDisk(Fault):
     """Flushes take much longer."""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        machine.slow_flush_ms = 250
-        world.at(world.now_ms + self.duration_ms, lambda: setattr(machine, "slow_flush_ms", 0))
+        node = world.node(self.broker)
+        node.slow_flush_ms = 250
+        world.at(world.now_ms + self.duration_ms, lambda: setattr(node, "slow_flush_ms", 0))
 
 
 class ClockJump(Fault):
     """Its clock goes ahead, for good."""
 
     def strike(self, world: World) -> None:
-        world.machine(self.broker).clock_ahead_ms += self.duration_ms
+        world.node(self.broker).clock_ahead_ms += self.duration_ms
 
 
 class Wipe(Fault):
     """The disk is replaced by an empty one; not when too many were for anybody to recover."""
 
     def strike(self, world: World) -> None:
-        world.wipe(world.machine(self.broker), self.duration_ms)
+        world.wipe(world.node(self.broker), self.duration_ms)
 
 
 class Transfer(Fault):
@@ -158,11 +159,11 @@ class Restart(Fault):
     """An orderly stop: everything is flushed."""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        for host in list(machine.hosts.values()):
+        node = world.node(self.broker)
+        for host in list(node.hosts.values()):
             host.tell(ShutdownAsked())
-        machine.pump()
-        world.crash(machine, self.duration_ms, loses=False)
+        node.pump()
+        world.crash(node, self.duration_ms, loses=False)
 
 
 class Reboot(Fault):
@@ -173,7 +174,7 @@ class Reboot(Fault):
             if host.leads and host.broker != self.broker:
                 pair = (self.broker, host.broker)
                 world.cut([pair, pair[::-1]], self.duration_ms)
-        world.crash(world.machine(self.broker), 10)
+        world.crash(world.node(self.broker), 10)
 
 
 class LoseController(Fault):
@@ -187,7 +188,7 @@ class Compact(Fault):
     """Compaction removes batches from within the logs."""
 
     def strike(self, world: World) -> None:
-        for host in list(world.machine(self.broker).hosts.values()):
+        for host in list(world.node(self.broker).hosts.values()):
             host.compact()
 
 
@@ -195,5 +196,5 @@ class Expire(Fault):
     """Retention removes the beginning of the logs."""
 
     def strike(self, world: World) -> None:
-        for host in list(world.machine(self.broker).hosts.values()):
+        for host in list(world.node(self.broker).hosts.values()):
             host.expire()

@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from zurau.ids import Offset
-from zurau.replica.position import Batch
-from zurau.replica.reading import Reading
+from zurau.replica.core.items import Batch
+from zurau.replica.core.reading import Reading
 from zurau.simulation.cluster.checkers import Checker
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.snapshots import Image, command, has_producer, written_by

@@ -8,22 +8,22 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from zurau.ids import BrokerId, Epoch, Offset
-from zurau.replica.effects import (
+from zurau.replica.core.effects import (
+    AdvanceHighWatermark,
     AdvanceStart,
-    Announce,
+    AlterPartition,
     Append,
-    AskController,
-    CutEnd,
     Effect,
     FetchSnapshot,
     ReadAndSend,
-    Release,
     RestartLog,
+    RoleChanged,
     SaveVote,
     Send,
     StartFlush,
+    Truncate,
 )
-from zurau.replica.events import (
+from zurau.replica.core.events import (
     Event,
     Flushed,
     LogStartMoved,
@@ -31,14 +31,14 @@ from zurau.replica.events import (
     SnapshotStored,
     TimePassed,
 )
-from zurau.replica.identity import ReplicaId
-from zurau.replica.in_sync_replica import InSyncReplica
-from zurau.replica.messages import Fetched, Message, SnapshotPoint
-from zurau.replica.partition_state import PartitionState
-from zurau.replica.recovery import keeps_its_name
-from zurau.replica.replica import Replica
-from zurau.replica.roles import Role
-from zurau.replica.settings import NEVER_MS
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.core.partition_state import PartitionState
+from zurau.replica.core.recovery import is_intact
+from zurau.replica.core.roles import Role
+from zurau.replica.core.settings import NEVER_MS
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.quorum.replica import Replica
 from zurau.simulation.cluster.memory import Folders, Memory
 from zurau.simulation.cluster.service import READ_BATCHES, Service
 from zurau.simulation.cluster.snapshots import EMPTY, Snapshot
@@ -46,7 +46,7 @@ from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
 from zurau.simulation.world import SeededRandomness
 
 if TYPE_CHECKING:
-    from zurau.simulation.cluster.cluster import Cluster
+    from zurau.simulation.cluster.replica_group import ReplicaGroup
 
 #: How often a high watermark is written down.
 _SAVES_HIGH_WATERMARK = 0.3
@@ -62,22 +62,22 @@ class PowerCut(Exception):
 
 
 class Host:
-    def __init__(self, group: Cluster, broker: BrokerId, disk: ReplicaDisk) -> None:
+    def __init__(self, group: ReplicaGroup, broker: BrokerId, disk: ReplicaDisk) -> None:
         self.group = group
-        self.machine = group.world.machine(broker)
+        self.node = group.world.node(broker)
         self._world = group.world
-        self._chance = Random(f"host {group.swarm.seed} {broker} {group.partition}")
+        self._rng = Random(f"host {group.swarm.seed} {broker} {group.partition}")
         self.broker = broker
         self.partition = group.partition
         self.disk = disk
         self._id = ReplicaId(broker, disk.directory)
         self.replica: AnyReplica | None = None
         #: Counts starts, so that what belongs to an earlier one is not heard any more.
-        self.life = 0
-        #: Out of order until the machine is started again, although the machine is up.
+        self.incarnation = 0
+        #: Out of order until the node is started again, although the node is up.
         self.is_broken = False
         self.broken_ms = 0.0
-        #: The machine knows that the topic is gone.
+        #: The node knows that the topic is gone.
         self.is_removed = False
         self._wake_at_ms: float | None = None
         #: Where in its log the last append began.
@@ -107,7 +107,7 @@ class Host:
 
     @property
     def is_paused(self) -> bool:
-        return self._world.now_ms < self.machine.paused_until_ms
+        return self._world.now_ms < self.node.paused_until_ms
 
     @property
     def is_up(self) -> bool:
@@ -126,11 +126,11 @@ class Host:
 
     def start(self) -> None:
         assert self.replica is None
-        self.life += 1
+        self.incarnation += 1
         self.is_broken = False
         self.group.reads_again(self)
         promised = self.disk.copy(self.disk.directory)
-        if not keeps_its_name(self.disk.recover()):
+        if not is_intact(self.disk.recover()):
             self.group.rename(self, promised=promised)
         self.group.started(self)
         self.old_copy = self.disk.copy(self.disk.directory)
@@ -148,43 +148,43 @@ class Host:
             voted_for=disk.voted_for,
             high_watermark=max(disk.high_watermark, disk.start_offset),
             settings=self.group.swarm.settings,
-            randomness=SeededRandomness(self._chance.getrandbits(48)),
+            randomness=SeededRandomness(self._rng.getrandbits(48)),
         )
 
     def crash(self, *, loses: bool = True) -> None:
         self.replica = None
         self.service.forget()
         self._wake_at_ms = None
-        self.disk.crash(self._chance, loses=loses)
+        self.disk.crash(self._rng, loses=loses)
 
     def break_down(self) -> None:
-        """The replica fails, the machine does not."""
+        """The replica fails, the node does not."""
         if self.replica is not None:
             self.crash(loses=False)
             self.is_broken = True
             self.broken_ms = self._world.now_ms
-            self.machine.streams.fail(self.partition)
-            self._world.pump_soon(self.machine)
+            self.node.sessions.fail(self.partition)
+            self._world.pump_soon(self.node)
 
     def break_down_damaged(self) -> None:
         """Something that was read does not match its checksum. Somebody will look after it."""
         self.group.note(f"!! {self.name} has read a damaged batch")
         self.break_down()
-        life = self.life
-        self._world.at(self._world.now_ms + _REPAIR_MS, lambda: self._repaired(life))
+        incarnation = self.incarnation
+        self._world.at(self._world.now_ms + _REPAIR_MS, lambda: self._repaired(incarnation))
 
-    def _repaired(self, life: int) -> None:
-        if self.is_broken and self.life == life and self.machine.is_up and not self.is_removed:
+    def _repaired(self, incarnation: int) -> None:
+        if self.is_broken and self.incarnation == incarnation and self.node.is_up and not self.is_removed:
             self.start()
 
     # Hearing
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
         """One step, all its effects, and then whoever checks. A host that is stopped hears it later."""
-        group, machine = self.group, self.machine
+        group, node = self.group, self.node
         if self.replica is None:
             return ()
-        if self._world.now_ms < machine.paused_until_ms:
+        if self._world.now_ms < node.paused_until_ms:
             self._hear_later(event)
             return ()
         if group.transcript is not None:
@@ -192,14 +192,14 @@ class Host:
         effects = group.guard(self, event)
         try:
             for effect in effects:
-                if machine.crash_at is not None:
+                if node.crash_at is not None:
                     self._maybe_lose_power("before", effect)
                 self._carry_out(effect)
                 group.check(self, effect)
-                if machine.crash_at is not None:
+                if node.crash_at is not None:
                     self._maybe_lose_power("after", effect)
         except PowerCut:
-            self._world.crash(machine, machine.crash_down_ms)
+            self._world.crash(node, node.crash_down_ms)
             return ()
         except DamagedBatch:
             self.break_down_damaged()
@@ -209,23 +209,23 @@ class Host:
         return effects
 
     def _hear_later(self, event: Event) -> None:
-        """When the machine goes on. What others said on a bad day is lost when a good one begins."""
+        """When the node goes on. What others said on a bad day is lost when a good one begins."""
         if isinstance(event, Received):
             self.on_the_same_day(lambda: self.tell(event))
         else:
-            self._world.at_in_life(self, self.machine.paused_until_ms, lambda: self.tell(event))
+            self._world.at_in_incarnation(self, self.node.paused_until_ms, lambda: self.tell(event))
 
     def on_the_same_day(self, act: Callable[[], object]) -> None:
         was_calm = self._world.is_calm
-        self._world.at_in_life(
-            self, self.machine.paused_until_ms, lambda: act() if self._world.is_calm == was_calm else None
+        self._world.at_in_incarnation(
+            self, self.node.paused_until_ms, lambda: act() if self._world.is_calm == was_calm else None
         )
 
     def assign(self, broker_epoch: Epoch, state: PartitionState) -> None:
         raise NotImplementedError("replicas that vote have no controller")
 
     def receive(self, message: Message) -> None:
-        if self.machine.is_full and isinstance(message, Fetched) and message.batches:
+        if self.node.is_full and isinstance(message, Fetched) and message.batches:
             return  # as if it had been lost: there is room for marks and votes, and none for records
         self.tell(Received(message))
 
@@ -235,7 +235,7 @@ class Host:
             return
         upto = self.replica.safe_high_watermark
         if upto > self.disk.start_offset:
-            offset = self._chance.randint(self.disk.start_offset + 1, upto)
+            offset = self._rng.randint(self.disk.start_offset + 1, upto)
             while self.disk.seen.sum_at(offset) is None:
                 offset += 1
             self.disk.expire(offset)
@@ -244,17 +244,17 @@ class Host:
     def compact(self) -> None:
         """Compaction removes some of what is committed and flushed here."""
         if self.replica is not None and not self.is_paused:
-            gone = self.disk.compact(self.replica.safe_high_watermark, lambda: self._chance.random() < 0.5)
+            gone = self.disk.compact(self.replica.safe_high_watermark, lambda: self._rng.random() < 0.5)
             self.group.truth.compacted.update({batch.base_offset: batch for batch in gone})
 
     def _wake(self) -> None:
         """Come back at the replica's deadline."""
         if self.replica is None or self.replica.deadline_ms == NEVER_MS:
             return
-        deadline_ms = max(self.replica.deadline_ms - self.machine.clock_ahead_ms, self._world.now_ms)
+        deadline_ms = max(self.replica.deadline_ms - self.node.clock_ahead_ms, self._world.now_ms)
         if self._wake_at_ms is None or deadline_ms < self._wake_at_ms:
             self._wake_at_ms = deadline_ms
-            self._world.at_in_life(self, deadline_ms, lambda: self._woken(deadline_ms))
+            self._world.at_in_incarnation(self, deadline_ms, lambda: self._woken(deadline_ms))
 
     def _woken(self, deadline_ms: float) -> None:
         if self._wake_at_ms == deadline_ms:
@@ -269,8 +269,9 @@ class Host:
                 self.appended_from = len(self.disk.seen.items)
                 for item in items:
                     self.disk.append(item, self.group.truth.compacted)
-                self.memory.appended(items)
-            case CutEnd(point):
+                # Compaction leaves producers alone: what it has removed elsewhere counts as read here.
+                self.memory.appended(tuple(self.disk.seen.items[self.appended_from :]))
+            case Truncate(point):
                 self.disk.cut(point)
                 self.memory.cut()
             case AdvanceStart(offset):
@@ -280,15 +281,15 @@ class Host:
             case StartFlush(number):
                 self._start_flush(number)
             case Send(to, message):
-                self.machine.send(to, self.partition, message)
+                self.node.send(to, self.partition, message)
             case ReadAndSend():
                 self._read_and_send(effect)
-            case Release(high_watermark):
+            case AdvanceHighWatermark(high_watermark):
                 self._save_high_watermark(high_watermark)
                 self.memory.committed(high_watermark)
-            case Announce(role, epoch):
-                self.machine.streams.turned(self.partition, role, epoch)
-                self._world.pump_soon(self.machine)
+            case RoleChanged(role, epoch):
+                self.node.sessions.role_changed(self.partition, role, epoch)
+                self._world.pump_soon(self.node)
                 if role is not Role.LEADER:
                     self.service.forget()  # they hear nothing, and try again
             case _:
@@ -296,7 +297,7 @@ class Host:
 
     def _save_high_watermark(self, high_watermark: Offset) -> None:
         assert self.replica is not None
-        if self._chance.random() < _SAVES_HIGH_WATERMARK:
+        if self._rng.random() < _SAVES_HIGH_WATERMARK:
             self.disk.high_watermark = max(self.disk.high_watermark, self.replica.safe_high_watermark)
 
     def _carry_out_rarely(self, effect: Effect) -> None:
@@ -306,8 +307,8 @@ class Host:
             case RestartLog(point):
                 self.disk.restart(point, self._snapshot_sum, self._snapshot)
                 self.memory.begin(point.mark.start_offset)
-            case AskController(proposal):
-                self.group.ask_controller(self, proposal)
+            case AlterPartition(proposal):
+                self.group.alter_partition(self, proposal)
 
     def begin_transfer(self) -> int:
         """Of a snapshot: it is written where the last one was being written."""
@@ -321,11 +322,11 @@ class Host:
     def _start_flush(self, number: int) -> None:
         self.disk.begin_flush(number)
         flush_ms = self.group.network.swarm.flush_ms
-        delay_ms = self._chance.random() * flush_ms + self.machine.slow_flush_ms
-        self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._flush_done(number))
+        delay_ms = self._rng.random() * flush_ms + self.node.slow_flush_ms
+        self._world.at_in_incarnation(self, self._world.now_ms + delay_ms, lambda: self._flush_done(number))
 
     def _flush_done(self, number: int) -> None:
-        if self.machine.flush_fails:
+        if self.node.flush_fails:
             self.flush_failed(number)
             return
         try:
@@ -334,14 +335,14 @@ class Host:
             self.group.flushed(self)
             self._maybe_lose_power("after", Flushed(number))
         except PowerCut:
-            self._world.crash(self.machine, self.machine.crash_down_ms)
+            self._world.crash(self.node, self.node.crash_down_ms)
             return
         self.tell(Flushed(number))
 
     def flush_failed(self, number: int) -> None:
         """Nobody knows what of it is on the disk, and asking again would be answered with a lie."""
-        self.machine.flush_fails = False
-        self._world.crash(self.machine, _REPAIR_MS)
+        self.node.flush_fails = False
+        self._world.crash(self.node, _REPAIR_MS)
 
     def _read_and_send(self, effect: ReadAndSend) -> None:
         """At once if it is in memory; who has to wait for the disk may have lost its reign meanwhile."""
@@ -349,8 +350,8 @@ class Host:
         if not read_ms:
             self._read_now(effect)
             return
-        delay_ms = self._chance.random() * read_ms
-        self._world.at_in_life(self, self._world.now_ms + delay_ms, lambda: self._read_late(effect))
+        delay_ms = self._rng.random() * read_ms
+        self._world.at_in_incarnation(self, self._world.now_ms + delay_ms, lambda: self._read_late(effect))
 
     def _read_now(self, effect: ReadAndSend) -> None:
         assert self.replica is not None
@@ -358,9 +359,9 @@ class Host:
         if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
             count_max = READ_BATCHES if effect.max_bytes > 1 else 1
             batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, count_max)
-            self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
+            self.node.send(effect.to, self.partition, replace(effect.message, batches=batches))
         else:
-            self.machine.streams.put_out(self.partition, effect.to)
+            self.node.sessions.evict(self.partition, effect.to)
 
     def _read_late(self, effect: ReadAndSend) -> None:
         try:
@@ -369,5 +370,5 @@ class Host:
             self.break_down_damaged()
 
     def _maybe_lose_power(self, when: str, what: Effect | Flushed) -> None:
-        if self.machine.crash_at == f"{when} {type(what).__name__}":
+        if self.node.crash_at == f"{when} {type(what).__name__}":
             raise PowerCut

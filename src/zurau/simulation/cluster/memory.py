@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from zurau.ids import Offset
 from zurau.partition.producers import Producers
-from zurau.replica.position import Batch, Item
+from zurau.replica.core.items import Batch, Item
 from zurau.simulation.cluster.snapshots import Image, command, has_producer, remember
 from zurau.simulation.cluster.storage import ReplicaDisk
 

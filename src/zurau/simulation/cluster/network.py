@@ -18,9 +18,9 @@ class Agenda(Protocol):
 
 
 class Network:
-    def __init__(self, swarm: Swarm, chance: Random, agenda: Agenda) -> None:
+    def __init__(self, swarm: Swarm, rng: Random, agenda: Agenda) -> None:
         self.swarm = swarm
-        self._chance = chance
+        self._rng = rng
         self._agenda = agenda
         #: Directed pairs that hear nothing, and by how many faults.
         self._cuts: dict[Pair, int] = {}
@@ -32,15 +32,15 @@ class Network:
 
     def send(self, source: int, target: int, deliver: Callable[[], None], *, takes_ms: float = 0) -> None:
         """`deliver` is called once, twice or never; all of it has arrived so long after its beginning."""
-        swarm, chance = self.swarm, self._chance
-        copies = 2 if swarm.duplication and chance.random() < swarm.duplication else 1
+        swarm, rng = self.swarm, self._rng
+        copies = 2 if swarm.duplication and rng.random() < swarm.duplication else 1
         pair = (source, target)
         connection = (self._resets.get(pair), self._day)
         for _ in range(copies):
-            if swarm.loss and chance.random() < swarm.loss:
+            if swarm.loss and rng.random() < swarm.loss:
                 continue
-            delay_ms = 0.2 + chance.random() * swarm.delay_ms
-            if swarm.straggling and chance.random() < swarm.straggling:
+            delay_ms = 0.2 + rng.random() * swarm.delay_ms
+            if swarm.straggling and rng.random() < swarm.straggling:
                 delay_ms *= 10
             at_ms = self._agenda.now_ms + delay_ms + takes_ms
             if swarm.keeps_order:

@@ -63,19 +63,19 @@ KIND_NAMES: dict[Mode, tuple[str, ...]] = {
 
 def plan(swarm: Swarm) -> tuple[Fault, ...]:
     """The faults of a seed."""
-    chance = Random(f"faults {swarm.mode} {swarm.seed}")
+    rng = Random(f"faults {swarm.mode} {swarm.seed}")
     faults: list[Fault] = []
     at_ms = 0.0
     while True:
-        at_ms += chance.expovariate(1 / swarm.fault_interval_ms)
+        at_ms += rng.expovariate(1 / swarm.fault_interval_ms)
         if at_ms >= swarm.trouble_ms:
             return tuple(faults)
-        kind = chance.choice(swarm.fault_kinds)
-        broker = chance.randint(1, swarm.brokers)
-        duration_ms = int(chance.choice([30, 200, 800, 2500]) * (0.5 + chance.random()))
+        kind = rng.choice(swarm.fault_kinds)
+        broker = rng.randint(1, swarm.brokers)
+        duration_ms = int(rng.choice([30, 200, 800, 2500]) * (0.5 + rng.random()))
         if kind == "CrashAt":
-            faults.append(CrashAt(int(at_ms), broker, duration_ms, chance.choice(CRASH_POINTS)))
+            faults.append(CrashAt(int(at_ms), broker, duration_ms, rng.choice(CRASH_POINTS)))
         elif kind == "CrashControllerAt":
-            faults.append(CrashControllerAt(int(at_ms), broker, duration_ms, chance.choice(CONTROLLER_CRASH_POINTS)))
+            faults.append(CrashControllerAt(int(at_ms), broker, duration_ms, rng.choice(CONTROLLER_CRASH_POINTS)))
         else:
             faults.append((KINDS | KINDS_APART)[kind](int(at_ms), broker, duration_ms))

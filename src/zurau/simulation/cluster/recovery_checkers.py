@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from zurau.epochs import Position
 from zurau.ids import Epoch, Offset
-from zurau.replica.effects import CutEnd, Effect, RestartLog
-from zurau.replica.identity import ReplicaId
-from zurau.replica.replica import Replica
+from zurau.replica.core.effects import Effect, RestartLog, Truncate
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.quorum.replica import Replica
 from zurau.simulation.cluster.checkers import Checker, LookingChecker
-from zurau.simulation.cluster.cluster import Cluster
 from zurau.simulation.cluster.host import Host
+from zurau.simulation.cluster.replica_group import ReplicaGroup
 from zurau.simulation.cluster.storage import StoredLog
 
 
@@ -29,10 +29,10 @@ class RecoveryKeepsWhatWasFlushed(Checker):
 
     A cut names an epoch of the leader's, which this log need not have: what is left is the last mark before it."""
 
-    watches = (CutEnd, RestartLog)
+    watches = (Truncate, RestartLog)
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
         self._promised: dict[ReplicaId, Promised] = {}
 
     def flushed(self, host: Host) -> None:
@@ -46,7 +46,7 @@ class RecoveryKeepsWhatWasFlushed(Checker):
         known = self._promised.get(host.id)
         if isinstance(effect, RestartLog):
             self._promised.pop(host.id, None)
-        elif isinstance(effect, CutEnd) and known is not None:
+        elif isinstance(effect, Truncate) and known is not None:
             left = self._left(host.disk.safe, [effect.point])
             end = min(known.end, left.end)
             self._promised[host.id] = Promised(end, host.disk.safe.sum_at(end), min(known.epoch, left.epoch))
@@ -71,23 +71,23 @@ class RecoveryKeepsWhatWasFlushed(Checker):
 
 
 class FailedReplicasAreNoticed(LookingChecker):
-    """A replica that has failed on a machine that goes on is not taken for alive for long."""
+    """A replica that has failed on a node that goes on is not taken for alive for long."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        settings, swarm = cluster.swarm.settings, cluster.swarm
+    def __init__(self, group: ReplicaGroup) -> None:
+        super().__init__(group)
+        settings, swarm = group.swarm.settings, group.swarm
         waits_ms = 2 * (settings.fetch_timeout_ms + settings.fetch_wait_ms + settings.retry_ms)
         self._patience_ms = waits_ms + 24 * swarm.delay_ms + 500
 
     def look(self) -> None:
-        limit_ms = self.cluster.now_ms - self._patience_ms
-        for host in self.cluster.hosts:
+        limit_ms = self.group.now_ms - self._patience_ms
+        for host in self.group.hosts:
             if host.is_broken and host.broken_ms < limit_ms:
-                for other in self.cluster.hosts:
+                for other in self.group.hosts:
                     self._look_at(host, other, limit_ms)
 
     def _look_at(self, broken: Host, other: Host, limit_ms: float) -> None:
         replica = other.replica
-        if isinstance(replica, Replica) and other.machine.paused_until_ms < limit_ms:
+        if isinstance(replica, Replica) and other.node.paused_until_ms < limit_ms:
             hears = replica.hears_leader and replica.leader == broken.id
             self.require(not hears, lambda: f"{other.name} takes {broken.name} for alive")

@@ -49,7 +49,7 @@ def run_seed(
     try:
         world.run()
     except Violation as found:
-        checkers = [*world.stream_checkers, *(checker for group in world.groups for checker in group.all_checkers)]
+        checkers = [*world.session_checkers, *(checker for group in world.groups for checker in group.all_checkers)]
         violation, meaning = found, found.meaning(checkers)
         world.note(f"!! {found}")
     return Outcome(seed, world.event_count, world.acknowledged_count, world.now_ms, violation, meaning)

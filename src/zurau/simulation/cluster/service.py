@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from zurau.errors import Refused
 from zurau.ids import Epoch, Offset
-from zurau.replica.effects import Append, Effect, Refuse
-from zurau.replica.events import RecordsOffered, ShutdownAsked, TimePassed
-from zurau.replica.position import Batch
-from zurau.replica.reading import Reading, reading
+from zurau.replica.core.effects import Append, Effect, Refuse
+from zurau.replica.core.events import RecordsOffered, ShutdownAsked, TimePassed
+from zurau.replica.core.items import Batch
+from zurau.replica.core.reading import Reading, reading
 from zurau.simulation.cluster.snapshots import header
 from zurau.simulation.cluster.storage import DamagedBatch
 
@@ -45,7 +45,7 @@ class Service:
         if host.is_paused:
             host.on_the_same_day(lambda: self.offer(client, value))
             return
-        if host.machine.is_full and host.leads:
+        if host.node.is_full and host.leads:
             host.group.acknowledge(host, client, value, None)
             host.tell(ShutdownAsked())  # somebody else may have room
             return

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from zurau.ids import Offset, ProducerId
 from zurau.partition.producers import Producers
 from zurau.records.batch import BatchHeader
-from zurau.replica.membership import Voters
-from zurau.replica.position import Batch
+from zurau.replica.core.items import Batch
+from zurau.replica.core.membership import Voters
 
 #: The ids of the topics that there are, by name, and who votes if that was ever changed.
 Topics = dict[int, Offset]

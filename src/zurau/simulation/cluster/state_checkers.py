@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zurau.ids import Offset
-from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, RestartLog
-from zurau.replica.position import Batch
-from zurau.replica.reading import Reading
+from zurau.replica.core.effects import AdvanceHighWatermark, Append, Effect, RestartLog, RoleChanged, Truncate
+from zurau.replica.core.items import Batch
+from zurau.replica.core.reading import Reading
 from zurau.simulation.cluster.checkers import Checker
 from zurau.simulation.cluster.history import ReadChecker, last_written
 from zurau.simulation.cluster.snapshots import has_producer, written_by
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class HistoryIsKept(Checker):
     """Not an invariant: writes down what is committed, before the others look."""
 
-    watches = (Release,)
+    watches = (AdvanceHighWatermark,)
 
     def see(self, host: Host, effect: Effect) -> None:
-        assert isinstance(effect, Release)
-        self.cluster.history.extend(host.disk.seen, effect.high_watermark)
+        assert isinstance(effect, AdvanceHighWatermark)
+        self.group.history.extend(host.disk.seen, effect.high_watermark)
 
 
 class ConsumersReadWhatIsCommitted(ReadChecker):
@@ -42,7 +42,7 @@ class ConsumersReadWhatIsCommitted(ReadChecker):
             self.require(offset < host.disk.start_offset, lambda: f"{host.id} has no offset {offset}, which was read")
 
     def _is_committed(self, host: Host, batch: Batch, at: Offset) -> None:
-        history = self.cluster.history
+        history = self.group.history
         known = batch.next_offset <= history.end
         self.require(known, lambda: f"{host.id} serves {batch}, and {history.end} is committed")
         committed = history.batches[history.count_at(batch.next_offset) - 1]
@@ -57,7 +57,7 @@ class ProducersAreRemembered(Checker):
     """No record of a producer is in a log twice or before its turn; and what a broker remembers of its producers is
     what its log says, with everything that was before the log's start."""
 
-    watches = (Append, CutEnd, RestartLog, Announce)
+    watches = (Append, Truncate, RestartLog, RoleChanged)
 
     def see(self, host: Host, effect: Effect) -> None:
         if isinstance(effect, Append):
@@ -80,12 +80,12 @@ class ProducersAreRemembered(Checker):
         for item in reversed(log.items[:place]):
             if isinstance(item, Batch) and has_producer(item) and written_by(item)[0] == producer:
                 return written_by(item)[1]
-        known = last_written(self.cluster.history.before(log.first_offset)).get(producer)
+        known = last_written(self.group.history.before(log.first_offset)).get(producer)
         return known[-1][0] if known else None
 
     def _remembers(self, host: Host) -> None:
         disk = host.disk
-        before = self.cluster.history.before(disk.start_offset)
+        before = self.group.history.before(disk.start_offset)
         expected = last_written([*before, *disk.seen.since(disk.start_offset)])
         found = {
             int(producer): [(each.first_sequence, each.base_offset) for each in known.batches]
@@ -97,10 +97,10 @@ class ProducersAreRemembered(Checker):
 class MetadataIsTheSame(Checker):
     """At the same offset every broker has applied the same metadata, whether from records or from a snapshot."""
 
-    watches = (Release, RestartLog, Announce)
+    watches = (AdvanceHighWatermark, RestartLog, RoleChanged)
 
     def see(self, host: Host, effect: Effect) -> None:
-        history, memory = self.cluster.history, host.memory
+        history, memory = self.group.history, host.memory
         if memory.applied <= history.end:
             said = history.image_at(memory.applied)
             self.require(
@@ -111,10 +111,10 @@ class MetadataIsTheSame(Checker):
 class NothingIsRemovedUnsaid(Checker):
     """A topic's data is removed when a committed record says so, and for no other reason."""
 
-    watches = (Release, RestartLog, Announce)
+    watches = (AdvanceHighWatermark, RestartLog, RoleChanged)
 
     def see(self, host: Host, effect: Effect) -> None:
-        unsaid = host.folders.removed - self.cluster.history.deleted
+        unsaid = host.folders.removed - self.group.history.deleted
         self.require(not unsaid, lambda: f"{host.id} has removed topics {sorted(unsaid)}, and nobody said so")
 
 

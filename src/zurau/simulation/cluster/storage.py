@@ -17,12 +17,12 @@ from zlib import crc32
 
 from zurau.epochs import NO_EPOCH, EpochMark, Position
 from zurau.ids import Epoch, Offset
-from zurau.replica.identity import ReplicaId
-from zurau.replica.log_view import LogView
-from zurau.replica.membership import Membership, VoterChange, Voters
-from zurau.replica.messages import SnapshotPoint
-from zurau.replica.position import Batch, Item
-from zurau.replica.recovery import Found
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch, Item
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.membership import Membership, VoterChange, Voters
+from zurau.replica.core.messages import SnapshotPoint
+from zurau.replica.core.recovery import Found
 from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, follow
 
 
@@ -202,9 +202,9 @@ class ReplicaDisk:
         self.flushed = self._end_of(self.safe)
         self._flush_marks = {each: mark - upto for each, mark in self._flush_marks.items()}
 
-    def crash(self, chance: Random, *, loses: bool = True) -> None:
+    def crash(self, rng: Random, *, loses: bool = True) -> None:
         loses, self.survives_in_cache = loses and not self.survives_in_cache, False
-        kept = chance.randint(0, len(self._writes)) if loses else len(self._writes)
+        kept = rng.randint(0, len(self._writes)) if loses else len(self._writes)
         self.has_lost = kept < len(self._writes)
         self._settle(kept)
         self._writes = []
@@ -227,9 +227,9 @@ class ReplicaDisk:
     def expire(self, offset: Offset) -> None:
         """Retention: items stay here for the checkers, nobody else sees them again."""
         view = self.view()
-        view.cut_start(offset)
+        view.advance_start(offset)
         members = self.membership()
-        members.cut_start(offset)
+        members.advance_start(offset)
         gone = [batch for batch in self.seen.since(self.start_offset) if batch.next_offset <= offset]
         self.snapshot = follow(self.snapshot, gone)
         self.start_offset = offset
@@ -263,12 +263,12 @@ class ReplicaDisk:
         in_log = any(self.safe.ends[index] > self.start_offset for index in self.safe.damaged)
         return in_log or self.vote_is_damaged or self.snapshot_is_damaged
 
-    def flip_bit(self, chance: Random) -> str | None:
+    def flip_bit(self, rng: Random) -> str | None:
         """Damage something that was flushed; returns what."""
-        if chance.random() < 0.15:
+        if rng.random() < 0.15:
             self.vote_is_damaged = True
             return "its vote"
-        if self.start_offset > 0 and chance.random() < 0.3:
+        if self.start_offset > 0 and rng.random() < 0.3:
             self.snapshot_is_damaged = True
             return "its snapshot"
         first = bisect_right(self.safe.ends, self.start_offset)
@@ -277,7 +277,7 @@ class ReplicaDisk:
         if not able:
             return None
         # The end of the log is where a damaged batch is most easily taken for a torn one.
-        index = chance.choice([able[-1], chance.choice(able)])
+        index = rng.choice([able[-1], rng.choice(able)])
         self.safe.damaged.add(index)
         self.seen.damaged.add(index)
         return str(self.safe.items[index])

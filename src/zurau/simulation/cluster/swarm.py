@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
-from zurau.replica.settings import ReplicaSettings
+from zurau.replica.core.settings import ReplicaSettings
 
 Mode = Literal["quorum", "isr"]
 
@@ -56,37 +56,37 @@ class Swarm:
 
 
 def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
-    chance = Random(f"swarm {mode} {seed}")
-    brokers = chance.choice([1, 2, 3, 3, 3, 3, 4, 5, 5])
+    rng = Random(f"swarm {mode} {seed}")
+    brokers = rng.choice([1, 2, 3, 3, 3, 3, 4, 5, 5])
     settings = ReplicaSettings(
-        fetch_timeout_ms=chance.choice([300, 600, 1000]),
-        election_timeout_ms=chance.choice([100, 200, 500]),
-        retry_ms=chance.choice([50, 100, 250]),
-        fetch_wait_ms=chance.choice([20, 100, 200]),
-        stagger_ms=chance.choice([30, 150]),
+        fetch_timeout_ms=rng.choice([300, 600, 1000]),
+        election_timeout_ms=rng.choice([100, 200, 500]),
+        retry_ms=rng.choice([50, 100, 250]),
+        fetch_wait_ms=rng.choice([20, 100, 200]),
+        stagger_ms=rng.choice([30, 150]),
     )
     swarm = Swarm(
         seed=seed,
         mode=mode,
         brokers=brokers,
-        clients=chance.randint(1, 4),
-        think_ms=chance.choice([5, 20, 100, 2500]),  # the last so rarely that replicas come to rest between
-        trouble_ms=chance.choice([2000, 4000, 8000]),
-        fault_interval_ms=chance.choice([100, 250, 600, 1200]),
-        fault_kinds=tuple(sorted(chance.sample(kinds, chance.randint(1, min(5, len(kinds)))))),
-        loss=chance.choice([0, 0, 0.01, 0.1, 0.3]),
-        duplication=chance.choice([0, 0, 0.05, 0.3]),
-        delay_ms=chance.choice([1, 5, 20, 60]),
-        straggling=chance.choice([0, 0, 0.02, 0.15]),
-        keeps_order=chance.random() < 0.5,
-        flush_ms=chance.choice([1, 3, 10, 40, 120]),
+        clients=rng.randint(1, 4),
+        think_ms=rng.choice([5, 20, 100, 2500]),  # the last so rarely that replicas come to rest between
+        trouble_ms=rng.choice([2000, 4000, 8000]),
+        fault_interval_ms=rng.choice([100, 250, 600, 1200]),
+        fault_kinds=tuple(sorted(rng.sample(kinds, rng.randint(1, min(5, len(kinds)))))),
+        loss=rng.choice([0, 0, 0.01, 0.1, 0.3]),
+        duplication=rng.choice([0, 0, 0.05, 0.3]),
+        delay_ms=rng.choice([1, 5, 20, 60]),
+        straggling=rng.choice([0, 0, 0.02, 0.15]),
+        keeps_order=rng.random() < 0.5,
+        flush_ms=rng.choice([1, 3, 10, 40, 120]),
         settings=settings,
         snapshot_ms=Random(f"snapshots {mode} {seed}").choice([1, 100, 3000]),
         replicas=brokers,
-        partitions=chance.choice([1, 1, 1, 2, 2, 3, 4]),
-        is_coalesced=chance.random() < 0.7,
-        commit_ms=chance.choice([0, 2, 20, 100]),
-        read_ms=chance.choice([0, 0, 0, 5, 60]),
+        partitions=rng.choice([1, 1, 1, 2, 2, 3, 4]),
+        is_coalesced=rng.random() < 0.7,
+        commit_ms=rng.choice([0, 2, 20, 100]),
+        read_ms=rng.choice([0, 0, 0, 5, 60]),
     )
     if Random(f"topics {mode} {seed}").random() < 0.1:
         swarm = replace(swarm, fault_kinds=tuple(sorted({*swarm.fault_kinds, "Recreate", "BreakDown"})))
@@ -95,29 +95,30 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
     links = Random(f"links {mode} {seed}")
     swarm = replace(
         swarm,
-        batch_ms=links.choice([0, 0, 0, 0, 20, 150]),
+        batch_ms=links.choice([0, 0, 0, 0, 10, 40]),
         settings=replace(
             swarm.settings,
             fetch_max_bytes=links.choice([1, 1 << 20, 1 << 20]),
+            high_watermark_delay_ms=links.choice([0, 10, 60]),
             response_max_bytes=links.choice([1, 12, 1 << 20, 1 << 20]),
         ),
     )
     if mode == "isr":
-        return _in_sync(swarm, chance)
+        return _in_sync(swarm, rng)
     return swarm
 
 
-def _in_sync(swarm: Swarm, chance: Random) -> Swarm:
+def _in_sync(swarm: Swarm, rng: Random) -> Swarm:
     settings = replace(
         swarm.settings,
-        lag_max_ms=chance.choice([300, 800]),
-        in_sync_min=chance.choice([1, 1, 2]) if swarm.brokers > 2 else 1,
-        waits_for_flush=chance.random() < 0.5,
+        lag_max_ms=rng.choice([300, 800]),
+        in_sync_min=rng.choice([1, 1, 2]) if swarm.brokers > 2 else 1,
+        waits_for_flush=rng.random() < 0.5,
     )
     if settings.waits_for_flush:
         return replace(swarm, settings=settings)
     # Nobody waits for the page cache, and it takes its time.
-    return replace(swarm, settings=settings, flush_ms=chance.choice([40, 400, 3000]))
+    return replace(swarm, settings=settings, flush_ms=rng.choice([40, 400, 3000]))
 
 
 def calm(swarm: Swarm) -> Swarm:

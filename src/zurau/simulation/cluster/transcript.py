@@ -4,39 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zurau.replica.effects import (
+from zurau.replica.core.effects import (
+    AdvanceHighWatermark,
     AdvanceStart,
-    Announce,
+    AlterPartition,
     Append,
-    AskController,
-    CutEnd,
     Effect,
     FetchSnapshot,
     LeadershipEstablished,
     ReadAndSend,
     Refuse,
-    Release,
     RestartLog,
+    RoleChanged,
     SaveVote,
     Send,
     StartFlush,
+    Truncate,
 )
-from zurau.replica.events import (
-    AnswerStands,
+from zurau.replica.core.events import (
     BrokerRegistered,
     Event,
-    FetchStands,
+    FetchProgressed,
     Flushed,
+    FollowerQuiesced,
+    LeaderQuiesced,
     LogStartMoved,
     PartitionChanged,
     Received,
     RecordsOffered,
     SnapshotProgressed,
     SnapshotStored,
-    StoodUntil,
     TimePassed,
+    Unquiesced,
 )
-from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, Message, Vote, VoteAnswer
+from zurau.replica.core.messages import (
+    BeginEpoch,
+    EndEpoch,
+    Fetch,
+    Fetched,
+    FetchRefused,
+    HighWatermark,
+    Message,
+    Vote,
+    VoteAnswer,
+)
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.host import Host
@@ -69,9 +80,9 @@ class Transcript:
         if self._waiting is not None:
             self.note(self._waiting)
             self._waiting = None
-        leads = isinstance(effect, Announce) and effect.role == "leader"
+        leads = isinstance(effect, RoleChanged) and effect.role == "leader"
         self.note(
-            f"    {host.name} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, CutEnd | RestartLog)
+            f"    {host.name} {effect_in_words(effect)}", is_turn=leads or isinstance(effect, Truncate | RestartLog)
         )
 
 
@@ -79,18 +90,26 @@ def event_in_words(event: Event) -> str:
     match event:
         case Received(message):
             return f"hears from {message.sender}: {in_words(message)}"
-        case FetchStands(fetch):
-            return f"takes the silence of {fetch.sender} for: {in_words(fetch)}"
-        case AnswerStands(answer):
-            return f"takes the silence of {answer.sender} for: {in_words(answer)}"
-        case StoodUntil(replica, at_ms):
-            return f"has heard nothing from {replica} since {at_ms}, or something else"
+        case FollowerQuiesced(fetch):
+            return f"is quiesced with {fetch.sender}: {in_words(fetch)}"
+        case LeaderQuiesced(answer):
+            return f"is quiesced with {answer.sender}: {in_words(answer)}"
+        case Unquiesced(replica, at_ms):
+            return f"is unquiesced: {replica} was last heard of at {at_ms}"
+        case FetchProgressed():
+            return "hears that bytes of an answer are coming"
         case TimePassed():
             return "wakes"
         case RecordsOffered(data):
             return f"is offered {data.decode()}"
         case Flushed(number):
             return f"has flushed ({number})"
+        case _:
+            return _rare_event_in_words(event)
+
+
+def _rare_event_in_words(event: Event) -> str:
+    match event:
         case LogStartMoved(offset):
             return f"has lost what was below {offset} to retention"
         case SnapshotProgressed(loaded):
@@ -113,17 +132,17 @@ def effect_in_words(effect: Effect) -> str:
             return f"saves epoch {epoch}, " + (f"votes for {voted_for}" if voted_for is not None else "no vote yet")
         case Append(items):
             return f"appends {', '.join(map(str, items))}"
-        case CutEnd(point):
-            return f"cuts its log at {point}"
+        case Truncate(point):
+            return f"truncates its log at {point}"
         case AdvanceStart(offset):
             return f"removes what is below {offset}"
         case Send(to, message):
             return f"to {to}: {in_words(message)}"
         case ReadAndSend(to, message, from_offset, upto_offset, _):
             return f"to {to}: {in_words(message)}, records {from_offset} to {upto_offset}"
-        case Release(high_watermark):
+        case AdvanceHighWatermark(high_watermark):
             return f"high watermark {high_watermark}"
-        case Announce(role, epoch, leader):
+        case RoleChanged(role, epoch, leader):
             follows = f" of {leader}" if leader is not None and role == "follower" else ""
             return f"is {role}{follows} in epoch {epoch}"
         case RestartLog(point):
@@ -142,7 +161,7 @@ def _rare_effect_in_words(effect: Effect) -> str:
             return f"refuses: {reason}"
         case FetchSnapshot(leader, point):
             return f"asks {leader} for a snapshot of what was below {point.mark.start_offset}"
-        case AskController(proposal):
+        case AlterPartition(proposal):
             names = ", ".join(map(str, proposal.in_sync))
             return f"asks the controller for {names} in sync, instead of state {proposal.partition_epoch}"
         case _:
@@ -160,6 +179,8 @@ def in_words(message: Message) -> str:
         case Fetched():
             items = ", ".join(map(str, (*message.marks, *message.batches))) or "nothing new"
             return f"{items}; high watermark {message.high_watermark} (epoch {message.epoch})"
+        case HighWatermark():
+            return f"high watermark {message.high_watermark} (epoch {message.epoch})"
         case FetchRefused():
             return f"I do not lead; {message.leader or 'nobody I know'} does (epoch {message.epoch})"
         case Vote():

@@ -1,4 +1,4 @@
-"""What happens to connections, to topics, to one partition of a machine that goes on, and to the controller."""
+"""What happens to connections, to topics, to one partition of a node that goes on, and to the controller."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from zurau.replica.events import ShutdownAsked
+from zurau.replica.core.events import ShutdownAsked
 from zurau.simulation.cluster.faults import Fault
 
 if TYPE_CHECKING:
@@ -17,24 +17,24 @@ class Reset(Fault):
     """The connections of a broker are reset; one side notices at once, the other a little later."""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        for other in world.machines:
-            if other is not machine:
-                world.reset(machine, other, (0, min(self.duration_ms, 200)))
+        node = world.node(self.broker)
+        for other in world.nodes:
+            if other is not node:
+                world.reset(node, other, (0, min(self.duration_ms, 200)))
 
 
 class ResetOften(Fault):
     """Two brokers whose connection does not last, for a while."""
 
     def strike(self, world: World) -> None:
-        chance = Random(self.at_ms)
-        one, other = world.machine(self.broker), world.machine(chance.choice(world.broker_ids))
+        rng = Random(self.at_ms)
+        one, other = world.node(self.broker), world.node(rng.choice(world.broker_ids))
         at_ms = world.now_ms
         until_ms = at_ms + self.duration_ms
         while one is not other and at_ms < until_ms:
-            notice_ms = (chance.random() * 30, chance.random() * 30)
+            notice_ms = (rng.random() * 30, rng.random() * 30)
             world.in_trouble(at_ms, lambda notice_ms=notice_ms: world.reset(one, other, notice_ms))  # type: ignore[misc]
-            at_ms += 5 + chance.expovariate(1 / 60)
+            at_ms += 5 + rng.expovariate(1 / 60)
 
 
 class Recreate(Fault):
@@ -45,22 +45,22 @@ class Recreate(Fault):
 
 
 class BreakDown(Fault):
-    """One replica fails on a machine that goes on; somebody restarts the machine after a while."""
+    """One replica fails on a node that goes on; somebody restarts the node after a while."""
 
     def strike(self, world: World) -> None:
-        machine = world.machine(self.broker)
-        hosts = [host for host in machine.hosts.values() if host.is_up]
-        if hosts and machine.is_up:
+        node = world.node(self.broker)
+        hosts = [host for host in node.hosts.values() if host.is_up]
+        if hosts and node.is_up:
             hosts[self.at_ms % len(hosts)].break_down()
-            life = machine.life
-            world.in_trouble(world.now_ms + 4 * self.duration_ms, lambda: self._restart(world, life))
+            incarnation = node.incarnation
+            world.in_trouble(world.now_ms + 4 * self.duration_ms, lambda: self._restart(world, incarnation))
 
-    def _restart(self, world: World, life: int) -> None:
-        machine = world.machine(self.broker)
-        if machine.life == life and machine.is_up:
-            for host in list(machine.hosts.values()):
+    def _restart(self, world: World, incarnation: int) -> None:
+        node = world.node(self.broker)
+        if node.incarnation == incarnation and node.is_up:
+            for host in list(node.hosts.values()):
                 host.tell(ShutdownAsked())
-            world.crash(machine, 100, loses=False)
+            world.crash(node, 100, loses=False)
 
 
 class CrashController(Fault):

@@ -1,0 +1,1 @@
+"""Quorum mode: replicas elect their leader, and a majority of voters commits."""

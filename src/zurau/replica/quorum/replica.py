@@ -1,0 +1,157 @@
+"""One replica in quorum mode: replicas elect their leader, and a majority of voters commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zurau.ids import BrokerId, Epoch, Offset
+from zurau.ports import Randomness
+from zurau.replica.core.effects import RoleChanged
+from zurau.replica.core.events import Event, RecordsOffered, ShutdownAsked, TransferAsked, VoterChangeAsked
+from zurau.replica.core.follower import Follower
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.membership import Membership, Voters
+from zurau.replica.core.messages import Fetch, Fetched, HighWatermark, Message, Vote, VoteAnswer, leader_named_by
+from zurau.replica.core.replica import ReplicaCore
+from zurau.replica.core.roles import TRANSITIONS, Cause, Role
+from zurau.replica.core.settings import ReplicaSettings
+from zurau.replica.core.state import ReplicaState
+from zurau.replica.quorum.election import Candidate, Prospective
+from zurau.replica.quorum.leader import Leader
+from zurau.replica.quorum.voting import answer_vote, vote_in_new_epoch
+
+AnyRole = Follower | Prospective | Candidate | Leader
+ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
+    Role.FOLLOWER: Follower,
+    Role.PROSPECTIVE: Prospective,
+    Role.CANDIDATE: Candidate,
+    Role.LEADER: Leader,
+}
+_FETCH_ID_BOUND = 1 << 48
+_USUAL: dict[Role, tuple[type[Message], ...]] = {
+    Role.FOLLOWER: (Fetched, HighWatermark),
+    Role.PROSPECTIVE: (),
+    Role.CANDIDATE: (),
+    Role.LEADER: (Fetch,),
+}
+
+
+class Replica(ReplicaCore):
+    """Starts as a follower without a leader, whatever it was before: a leader that restarts leads no more."""
+
+    def __init__(
+        self,
+        replica_id: ReplicaId,
+        *,
+        brokers: tuple[BrokerId, ...],
+        log: LogView,
+        membership: Membership,
+        epoch: Epoch,
+        voted_for: ReplicaId | None,
+        high_watermark: Offset,
+        settings: ReplicaSettings,
+        randomness: Randomness,
+    ) -> None:
+        super().__init__(
+            ReplicaState(
+                replica_id,
+                brokers,
+                log,
+                membership,
+                settings,
+                randomness,
+                max(epoch, log.epochs.last),
+                voted_for,
+                high_watermark=high_watermark,
+                last_fetch_id=randomness.below(_FETCH_ID_BOUND),
+            )
+        )
+
+    # What may be asked of it
+
+    @property
+    def voters(self) -> Voters:
+        return self._state.voters
+
+    @property
+    def hears_leader(self) -> bool:
+        """It leads, or follows somebody that has answered."""
+        role = self._role
+        follows = isinstance(role, Follower) and role.has_fetched and self._state.leader is not None
+        return isinstance(role, Leader) or follows
+
+    def is_caught_up(self, replica: ReplicaId) -> bool:
+        """As its leader knows: it could be made a voter."""
+        return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
+
+    # What it is told
+
+    def _begin(self) -> None:
+        self._move(self._enter(Role.FOLLOWER))
+
+    def _handle_own(self, event: Event) -> Cause | None:
+        role = self._role
+        if not isinstance(role, Leader):
+            self._refuse(event)
+            return None
+        match event:
+            case RecordsOffered():
+                role.offered(event)
+            case VoterChangeAsked():
+                return role.change_voters(event)
+            case TransferAsked():
+                return role.transfer(event)
+            case ShutdownAsked():
+                return role.resign()
+        return None
+
+    def _receive(self, message: Message) -> Cause | None:
+        state = self._state
+        assert self._role is not None
+        usual = type(message) in _USUAL[self._role.role] and state.leader in (state.id, message.sender)
+        if usual and message.epoch == state.epoch:
+            return self._role.receive(message)  # nearly every message: a fetch, or what a leader answers
+        is_pre_vote = isinstance(message, Vote) and message.is_pre
+        if message.epoch > state.epoch and not is_pre_vote:
+            # Whom to vote for is decided with it: one write to the disk, not two.
+            state.save_vote(message.epoch, vote_in_new_epoch(state, message))
+            self._move(Cause.HIGHER_EPOCH)
+        if isinstance(message, Vote):
+            self._answer_vote(message)
+            return None
+        if isinstance(message, Fetch) and not isinstance(self._role, Leader):
+            state.refuse_fetch(message.sender.broker, message.fetch_id)
+            return None
+        if message.epoch < state.epoch and not _may_be_older(message):
+            return None
+        leader = leader_named_by(message)
+        if leader is not None and state.leader is None and message.epoch == state.epoch and leader != state.id:
+            state.leader = leader
+            self._move(Cause.LEADER_FOUND)
+        return self._role.receive(message)
+
+    def _answer_vote(self, vote: Vote) -> None:
+        role = self._role
+        if answer_vote(self._state, vote, hears_leader=self.hears_leader) and isinstance(role, Follower):
+            role.vote_granted()
+
+    # Roles
+
+    def _move(self, cause: Cause | None) -> None:
+        while cause is not None:
+            cause = self._enter(TRANSITIONS[self.role, cause])
+
+    def _enter(self, role: Role) -> Cause | None:
+        state = self._state
+        if self.role is Role.LEADER and state.leader == state.id:
+            state.leader = None
+        self._role = ROLES[role](state)
+        cause = self._role.enter()
+        state.effects.append(RoleChanged(role, state.epoch, state.leader))
+        return cause
+
+
+def _may_be_older(message: Message) -> bool:
+    """A fetch is answered with the epoch that is; a voter may say what it would do without having come so far."""
+    return isinstance(message, Fetch) or (isinstance(message, VoteAnswer) and message.is_pre)
