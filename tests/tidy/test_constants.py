@@ -54,7 +54,7 @@ FIXED = {
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
-        node.departed._TCP_INFO node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
+        broker.placement.DAMAGED_BITS_MAX node.departed._TCP_INFO node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         broker.directories.KEPT_CHARACTERS
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
@@ -63,7 +63,6 @@ FIXED = {
         settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN
         log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
     "what something takes, about": "partition.host.RECORD_BATCH_OVERHEAD partition.host.RECORD_OVERHEAD",
-    "compiled into codecs; any is right": "wire.kafka.encoders.STEP_PARTS",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
         node.acceptor.PAUSE_S node.seldom.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S

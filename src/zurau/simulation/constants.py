@@ -33,6 +33,7 @@ DRAWN: dict[str, int] = {
     "wire.kafka.encoders.STEP_PARTS": 1,
     "wire.kafka.frame_reader.FIRST_BYTES": 1,
     "wire.kafka.frame_reader.GROWTH": 2,
+    "wire.kafka.frame_reader.GROWTH_BYTES_MAX": 1,
     "log.scan.SCAN_BYTES": 7,  # 1 works too, and takes ages
     "log.batch_file.WALK_BYTES": 1,
     "log.segment._REMEMBERED_READS": 1,
@@ -44,7 +45,6 @@ DRAWN: dict[str, int] = {
     "partition.admission.QUICK_REPACKED_BYTES": 0,
     "partition.judging.FIRST_LANE_BYTES": 1,
     "partition.replay.READ_BYTES": 1,
-    "partition.opening.WALKED_BYTES": 0,
     "journal.journal.WRITE_AFTER_MS": 0,
     "journal.journal.RETRY_AFTER_MS": 1,
     "journal.journal.REWRITE_BYTES": 0,
@@ -80,6 +80,7 @@ DRAWN: dict[str, int] = {
     "node.connection.JOIN_BYTES": 0,
     "node.connection.PRODUCE_BYTES_IN_FLIGHT": 1,
     "node.connection.REQUESTS_PER_TURN": 1,
+    "node.connection.FRAMES_MAX": 1,
     "node.connection.LARGE_FRAME_BYTES": 1,
     "node.departed.LOOK_MS": 1,
     "node.descriptors.OPEN_FILES_MAX": 1,
