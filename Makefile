@@ -15,7 +15,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv with the package and the locked tools in it
 
-$(READY): pyproject.toml requirements-dev.txt hatch_build.py $(wildcard src/pyspark_zurau/*.pyx)
+$(READY): pyproject.toml requirements-dev.txt hatch_build.py $(wildcard src/*/*.pyx src/*/*/*.pyx)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Zurau needs Python 3.11 or newer; say which one with: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -56,5 +56,5 @@ lock: $(READY) ## pin the development environment anew from requirements-dev.in
 
 clean: ## remove what the commands above made, .venv included
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist build
-	rm -f src/pyspark_zurau/*.so src/pyspark_zurau/*.pyd
+	rm -f src/*/*.so src/*/*/*.so src/*/*.pyd src/*/*/*.pyd
 	find src tests bench tools demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,4 +1,4 @@
-"""Compiles the `.pyx` modules of the Spark source when Cython and a C compiler are there.
+"""Compiles the `.pyx` modules when Cython and a C compiler are there: the broker's walker and the Spark source's loops.
 
 Where they are not, or where compiling fails, the package is built without them and its plain Python twins serve:
 slower, and the same in every byte. ZURAU_NATIVE=0 asks for that; with ZURAU_NATIVE=1 a failure to compile fails the
@@ -16,7 +16,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PACKAGE = "pyspark_zurau"
+#: Where `.pyx` modules lie.
+PACKAGES = ("pyspark_zurau", "zurau/records")
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
@@ -24,9 +25,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
         wish = os.environ.get("ZURAU_NATIVE", "")
         if self.target_name != "wheel" or wish == "0":
             return
-        directory = Path(self.root) / "src" / PACKAGE
+        source_root = Path(self.root) / "src"
+        sources = [source for package in PACKAGES for source in sorted((source_root / package).glob("*.pyx"))]
         try:
-            made = [compile_module(source) for source in sorted(directory.glob("*.pyx"))]
+            made = [compile_module(source, source_root) for source in sources]
         except Exception as error:
             if wish == "1":
                 raise
@@ -35,10 +37,12 @@ class CustomBuildHook(BuildHookInterface[Any]):
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         if version != "editable":
-            build_data["force_include"] |= {str(library): f"{PACKAGE}/{library.name}" for library in made}
+            build_data["force_include"] |= {
+                str(library): library.relative_to(source_root).as_posix() for library in made
+            }
 
 
-def compile_module(source: Path) -> Path:
+def compile_module(source: Path, source_root: Path) -> Path:
     """The extension module, next to its source; left alone when it is newer than that."""
     library = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
     if library.exists() and library.stat().st_mtime >= source.stat().st_mtime:
@@ -47,7 +51,7 @@ def compile_module(source: Path) -> Path:
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    name = f"{PACKAGE}.{source.stem}"
+    name = ".".join(source.relative_to(source_root).with_suffix("").parts)
     with tempfile.TemporaryDirectory() as scratch:
         optimise = [] if sys.platform == "win32" else ["-O3", "-g0"]
         extensions = cythonize(

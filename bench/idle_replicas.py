@@ -73,7 +73,7 @@ class Broker:
             name, log=LogView(), high_watermark=0, settings=SETTINGS, randomness=chance
         )
         self.tell(partition, BrokerRegistered(1))
-        self._pair.at(0, lambda: self.tell(partition, PartitionChanged(state)))
+        self._pair.at(0, lambda: self.tell(partition, PartitionChanged(state, 1)))
 
     def tell(self, partition: PartitionId, event: Event) -> None:
         replica = self._replicas[partition]

@@ -18,10 +18,16 @@ class ZurauError(Exception):
     """Parent of every error that Zurau raises on purpose."""
 
 
+#: Of a message to a client: it may quote what the client sent, and a string of the protocol ends at 32 kB.
+MESSAGE_CHARACTERS_MAX = 1000
+
+
 class Refused(ZurauError):
     """A request that was understood and is answered with an error code."""
 
     def __init__(self, code: IntEnum, message: str | None = None) -> None:
+        if message is not None and len(message) > MESSAGE_CHARACTERS_MAX:
+            message = f"{message[:MESSAGE_CHARACTERS_MAX]}... ({len(message)} characters)"
         super().__init__(f"{code.name}: {message}" if message else code.name)
         self.code = code
         self.message = message
@@ -41,6 +47,10 @@ class DiskFault(ZurauError):
 
 class FlushFailed(DiskFault):
     """The disk could not keep what was written: it may be lost, and asking again would report success."""
+
+
+class Abandoned(DiskFault):
+    """A compaction was told to end before it was done; nothing has changed."""
 
 
 class CorruptData(DiskFault):

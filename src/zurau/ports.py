@@ -7,11 +7,12 @@ handed these and import neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from zurau.pending import Pending
+from zurau.counters import Counters
+from zurau.pending import Pending, done
 
 T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
@@ -116,6 +117,26 @@ class Flusher(Protocol):
         """Run `work` (blocking flushes of files) in the flush thread; done, or failed with its `DiskFault`."""
 
 
+class Turns(Protocol):
+    """The loop's time in slices, so that work which takes long gives way to others between them."""
+
+    def is_over(self) -> bool:
+        """Whether the present turn has taken its time. Cheap: ask for every item."""
+
+    def next(self) -> Pending[None]:
+        """Done in a later turn: `if turns.is_over(): await turns.next()`."""
+
+
+class EndlessTurn:
+    """For worlds without a loop that others wait for."""
+
+    def is_over(self) -> bool:
+        return False
+
+    def next(self) -> Pending[None]:
+        return done(None)
+
+
 class Randomness(Protocol):
     def bytes(self, count: int) -> bytes: ...
 
@@ -134,3 +155,5 @@ class World:
     #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the
     #: system does not tell.
     boot_id: str
+    turns: Turns = field(default_factory=EndlessTurn)
+    counters: Counters = field(default_factory=Counters)

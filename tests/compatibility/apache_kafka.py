@@ -1,6 +1,7 @@
 """A real Apache Kafka, from the jars on Maven Central: the peer that tests and benches measure us against.
 
-Nothing is installed. Maven copies the broker, its tools and what they need into a cache directory once (about 55 MB);
+Nothing is installed. Maven copies the broker, its tools, Kafka Streams and what they need into a cache directory once
+(about 60 MB, because Streams comes without RocksDB: it can keep its state in memory);
 after that a single broker in KRaft mode starts in a few seconds in a directory of its own, on ports that the system
 picked, and its command line tools run from the same class path against any broker, ours included.
 
@@ -12,6 +13,7 @@ Run as a script it starts a broker and prints its address: `python tests/compati
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -53,6 +55,10 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{kafka}</version></dependency>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{kafka}</version></dependency>
     <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-streams</artifactId><version>{kafka}</version>
+      <exclusions><exclusion><groupId>org.rocksdb</groupId><artifactId>rocksdbjni</artifactId></exclusion></exclusions>
+    </dependency>
+    <dependency>
       <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>{log4j}</version>
     </dependency>
   </dependencies>
@@ -87,15 +93,16 @@ def classpath() -> str:
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise Unavailable(f"{program} is not on the PATH; Apache Kafka needs Java 17 and Maven")
-    directory = CACHE / KAFKA_VERSION
+    pom = _POM.format(kafka=KAFKA_VERSION, log4j=LOG4J_VERSION)
+    directory = CACHE / f"{KAFKA_VERSION}-{hashlib.sha256(pom.encode()).hexdigest()[:8]}"
     if not (directory / "complete").exists():
-        _resolve(directory)
+        _resolve(directory, pom)
     return f"{directory}/jars/*"
 
 
-def _resolve(directory: Path) -> None:
+def _resolve(directory: Path, pom: str) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "pom.xml").write_text(_POM.format(kafka=KAFKA_VERSION, log4j=LOG4J_VERSION))
+    (directory / "pom.xml").write_text(pom)
     command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars", "-DincludeScope=runtime"]
     outcome = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=600, check=False)
     if outcome.returncode != 0:

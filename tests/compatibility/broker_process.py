@@ -15,10 +15,14 @@ STOP_TIMEOUT_S = 30
 
 
 class ZurauBroker:
-    """A broker in `directory`; it keeps its port over restarts. Leaving the `with` block stops it."""
+    """A broker in `directory`; it keeps its port over restarts. Leaving the `with` block stops it.
 
-    def __init__(self, directory: Path, **settings: object) -> None:
+    `open_files`: as many as the system allows it, if the test wants few.
+    """
+
+    def __init__(self, directory: Path, *, open_files: int | None = None, **settings: object) -> None:
         self.directory = directory
+        self._open_files = open_files
         self.port = 0
         self._settings = {name.replace("_", "-"): str(value) for name, value in settings.items()}
         self._process: subprocess.Popen[bytes] | None = None
@@ -44,6 +48,8 @@ class ZurauBroker:
         command += ["--kafka", f"127.0.0.1:{self.port}", "--ready-fd", str(ready_write)]
         for name, value in self._settings.items():
             command += [f"--{name}", value]
+        if self._open_files is not None:
+            command = ["sh", "-c", f'ulimit -n {self._open_files}; exec "$0" "$@"', *command]
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=[ready_write]

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from apache_kafka import ApacheKafka, Unavailable, classpath
 from broker_process import ZurauBroker
-from driver import CLIENTS, Client, Member
+from driver import CLIENTS, Client, Member, available
 
 _numbers = itertools.count(1)
 
@@ -74,13 +74,7 @@ def topic(make_topic: Callable[..., str]) -> str:
 @pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
 def client(request: pytest.FixtureRequest) -> Client:
     """Each client in turn; one that cannot be had on this machine is skipped with the reason."""
-    client: Client = request.param
-    try:
-        client.command()
-        client.environment()
-    except Unavailable as missing:
-        pytest.skip(f"{client.name}: {missing}")
-    return client
+    return available(request.param)
 
 
 @pytest.fixture

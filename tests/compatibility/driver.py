@@ -9,6 +9,7 @@ The scripts in clients/ all know the same scenarios and answer in JSON, one obje
 | `member`  | group, topic, session_timeout_ms              | `assigned`, `revoked`, `record`; at last `left`   |
 | `offsets` | topic, timestamp_ms                           | `earliest`, `latest`, `at_time`, `after_all`      |
 | `admin`   | topic                                         | what it saw of the topic while changing it        |
+| `console` | topic (Java's only)                           | the answers to what consoles and tools ask        |
 
 A member leaves when its input ends.
 """
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import environments
+import pytest
 
 SCRIPTS = Path(__file__).parent / "clients"
 PATIENCE_S = 60
@@ -123,6 +125,20 @@ class Member:
             self.process.stdin.close()
 
 
+def available(client: Client) -> Client:
+    """The client; the test is skipped with the reason where it cannot be had on this machine."""
+    try:
+        client.command()
+        client.environment()
+    except environments.Unavailable as missing:
+        pytest.skip(f"{client.name}: {missing}")
+    return client
+
+
+def named(*names: str) -> list[Client]:
+    return [client for client in CLIENTS if client.name in names]
+
+
 def wait_until(what: str, is_true: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Wait for other processes; fails with `what` when they do not get there."""
     deadline = time.monotonic() + patience_s
@@ -148,6 +164,8 @@ CLIENTS = [
         lambda: ["node", str(SCRIPTS / "kafkajs_client.js")],
         lambda: {"NODE_PATH": environments.kafkajs_modules()},
     ),
+    Client("java", lambda: environments.java_program("JavaClient")),
+    Client("franz-go", lambda: [environments.franz_go()]),
     _old_client("confluent-kafka-1.9.2", "confluent_client.py"),
     _old_client("kafka-python-2.0.2", "kafka_python_client.py"),
 ]

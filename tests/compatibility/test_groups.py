@@ -5,21 +5,32 @@ from __future__ import annotations
 import random
 
 import pytest
-from driver import CLIENTS, Member, wait_until
+from driver import CLIENTS, Member, available, named, wait_until
 
 CONFLUENT = CLIENTS[0]
 #: These have an assignor in common, so they can be members of one group.
-SOCIABLE = [client for client in CLIENTS if client.name in {"confluent-kafka", "kafka-python", "aiokafka"}]
+SOCIABLE = named("confluent-kafka", "kafka-python", "aiokafka")
+#: What each calls the same assignor.
+COOPERATIVE_STICKY = {
+    "confluent-kafka": "cooperative-sticky",
+    "java": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    "franz-go": "cooperative-sticky",
+}
+
+
+def each_of(*names: str):
+    return pytest.mark.parametrize("client", named(*names), indirect=True, ids=lambda client: client.name)
 
 
 @pytest.fixture
-def client():
-    return CONFLUENT
+def client(request):
+    return available(getattr(request, "param", CONFLUENT))
 
 
-def test_a_cooperative_rebalance_leaves_most_partitions_where_they_are(join, bootstrap, make_topic):
+@each_of(*COOPERATIVE_STICKY)
+def test_a_cooperative_rebalance_leaves_most_partitions_where_they_are(client, join, bootstrap, make_topic):
     topic = make_topic(partitions=4)
-    strategy = {"partition.assignment.strategy": "cooperative-sticky"}
+    strategy = {"partition.assignment.strategy": COOPERATIVE_STICKY[client.name]}
     first = join("cooperative-" + topic, topic, **strategy)
     wait_until("the first member has everything", lambda: first.assigned == {0, 1, 2, 3})
     second = join("cooperative-" + topic, topic, **strategy)
@@ -29,7 +40,8 @@ def test_a_cooperative_rebalance_leaves_most_partitions_where_they_are(join, boo
     wait_until("all is read", lambda: len(first.records) + len(second.records) == 100)
 
 
-def test_a_static_member_comes_back_to_its_partitions(join, bootstrap, make_topic):
+@each_of("confluent-kafka", "java")
+def test_a_static_member_comes_back_to_its_partitions(client, join, bootstrap, make_topic):
     topic = make_topic(partitions=4)
     group = "static-" + topic
     first = join(group, topic, session_timeout_ms=30_000, **{"group.instance.id": "one"})

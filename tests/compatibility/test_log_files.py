@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from apache_kafka import run_tool
+from broker_process import ZurauBroker
+from driver import CLIENTS
 
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
@@ -62,3 +64,20 @@ def test_kafkas_dump_tool_agrees_with_every_file(directory):
     assert set(batches) == {"true"}
     assert "ismatch" not in outcome.stdout + outcome.stderr
     assert len({*re.findall(r"Dumping (\S+)", outcome.stdout)}) == len(files)
+
+
+@pytest.mark.usefixtures("kafka_classpath")
+def test_dumping_the_files_of_a_running_broker_does_it_no_harm(tmp_path):
+    """Kafka's tool makes an index of its own where it finds none, and leaves it behind."""
+    (client, *_) = CLIENTS
+    with ZurauBroker(tmp_path) as broker:
+        client.run("produce", broker.bootstrap, topic="dumped", count=200)
+        segment = tmp_path / "data" / "dumped-0" / "00000000000000000000.log"
+        outcome = run_tool("DumpLogSegments", "--print-data-log", "--files", str(segment))
+        assert outcome.stdout.count("payload: value-") == 200, outcome.stderr
+        client.run("produce", broker.bootstrap, topic="dumped", count=200)
+        for stop in (broker.stop, broker.kill):
+            stop()
+            broker.start()
+            records = client.run("consume", broker.bootstrap, topic="dumped", count=400)["records"]
+            assert [record["offset"] for record in records] == list(range(400))

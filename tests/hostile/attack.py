@@ -29,8 +29,13 @@ CREATE_TOPICS_VERSION = 5
 class Attacker:
     """A socket with just enough knowledge to ask proper questions too."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+    def __init__(self, port: int, receive_bytes: int | None = None) -> None:
+        """`receive_bytes`: what the system shall take for this client before it reads; usually that is megabytes."""
+        self.socket = socket.socket()
+        self.socket.settimeout(PATIENCE_S)
+        if receive_bytes is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._last_id = 0
 
@@ -49,6 +54,11 @@ class Attacker:
         return self.receive(self.send(request, version))
 
     def leave(self) -> None:
+        self.socket.close()
+
+    def reset(self) -> None:
+        """Leave without a goodbye."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:

@@ -44,12 +44,12 @@ def broker(start_broker: Callable[..., ZurauBroker]) -> ZurauBroker:
 
 
 @pytest.fixture
-def connect() -> Iterator[Callable[[ZurauBroker], Attacker]]:
+def connect() -> Iterator[Callable[..., Attacker]]:
     """Opens connections to a broker; all of them are closed at the end."""
     opened: list[Attacker] = []
 
-    def connect(broker: ZurauBroker) -> Attacker:
-        opened.append(Attacker(broker.port))
+    def connect(broker: ZurauBroker, **circumstances: int) -> Attacker:
+        opened.append(Attacker(broker.port, **circumstances))
         return opened[-1]
 
     yield connect

@@ -21,6 +21,8 @@ from zurau.machines.controller.commands import (
 )
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
+from zurau.machines.controller.records import encode_record
+from zurau.machines.controller.snapshot import freeze
 from zurau.machines.machine import Ticket
 
 NAMES = st.sampled_from(["a.b", "a_b", "orders", "__consumer_offsets", "", "no such name!"])
@@ -94,3 +96,15 @@ def test_replaying_the_log_gives_the_same_image_whatever_was_asked(commands):
     for record in log:
         replayed.apply(record)
     assert replayed.image == controller.image
+
+
+@given(st.lists(COMMANDS, max_size=30))
+def test_a_snapshot_gives_the_same_image_as_the_whole_log(commands):
+    controller, restored = new_controller(), new_controller()
+    for command in commands:
+        for record in controller.decide(Ticket(0), command, now_ms=0).records:
+            controller.apply(record)
+    for record in freeze(controller.image)():
+        restored.apply(encode_record(record))
+    restored.image.epoch = controller.image.epoch  # it counts records, and a snapshot has fewer
+    assert restored.image == controller.image

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-from zurau.replica.epochs import Epochs
+from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.replica.log_view import LogView
-from zurau.replica.position import Batch, EpochMark, Item, Position
+from zurau.replica.position import Batch, Item
 from zurau.replica.progress import NOWHERE, Progress
 from zurau.replica.quorum import committed_offset, majority
 
@@ -153,8 +153,8 @@ def fetches(world: World) -> Iterator[World]:
 
 def cut(items: tuple[Item, ...], point: Position) -> tuple[Item, ...]:
     """With the core's own rule for marks."""
-    epochs = Epochs([item for item in items if isinstance(item, EpochMark)])
-    epochs.cut_end(point)
+    epochs = EpochHistory([item for item in items if isinstance(item, EpochMark)])
+    epochs.truncate(point)
     return tuple(
         item
         for item in items

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
+from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
+from drawn import drawn_constants
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -18,26 +20,31 @@ from zurau.records.batch import check_crc, iter_batches, stamp
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
 from zurau.records.record import Record, iter_records
+from zurau.simulation.constants import constants
 from zurau.simulation.disk import SimulatedDisk
 
 DIRECTORY = "logs/t-0"
 SETTINGS = LogSettings(
     cleanup_policy=("compact",),
-    segment_bytes=700,
-    index_interval_bytes=150,
     min_cleanable_dirty_ratio=0.0,
     delete_retention_ms=500,
 )
-WINDOW_NAMES = ("zurau.log.scan.SCAN_BYTES", "zurau.log.batch_file.WALK_BYTES", "zurau.log.glance.WALK_BYTES")
+#: Mostly small; now and then larger than many a window.
+VALUES = st.none() | st.binary(max_size=60) | st.integers(0, 5000).map(bytes)
 KEYS = st.sampled_from([b"a", b"b", b"c", b"a key that is longer than its digest", b"another key that is long"])
 
 
 class CompactionMachine(RuleBasedStateMachine):
-    @initialize(seed=st.integers(0, 2**16), window=st.sampled_from([1, 61, 100, 150, 1 << 22]))
-    def begin(self, seed: int, window: int) -> None:
-        self.windows = [patch(name, window) for name in WINDOW_NAMES]
-        for one in self.windows:
-            one.start()
+    @initialize(
+        seed=st.integers(0, 2**16),
+        segment_bytes=st.sampled_from([700, 100, 5000]),
+        index_interval_bytes=st.sampled_from([150, 0, 4096]),
+        sizes=drawn_constants("log", "records"),
+    )
+    def begin(self, seed: int, segment_bytes: int, index_interval_bytes: int, sizes: dict[str, int]) -> None:
+        self.sizes = ExitStack()
+        self.sizes.enter_context(constants(sizes))
+        self.settings = replace(SETTINGS, segment_bytes=segment_bytes, index_interval_bytes=index_interval_bytes)
         self.disk = SimulatedDisk(seed)
         self.disk.make_directory("logs")
         #: Everything ever appended and not lost, by offset.
@@ -48,17 +55,16 @@ class CompactionMachine(RuleBasedStateMachine):
         self.job: CompactionJob | None = None
         self.open(clean=False, last_known=None)
 
-    def teardown(self) -> None:
-        for one in getattr(self, "windows", ()):
-            one.stop()
-
     def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
         self.job = None
-        self.log = Log.open(self.disk, DIRECTORY, SETTINGS, now_ms=self.now_ms, clean=clean, last_known=last_known)
+        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean, last_known=last_known)
         assert not self.log.damage, "the disk damages nothing here"
 
+    def teardown(self) -> None:
+        self.sizes.close()
+
     @rule(
-        pairs=st.lists(st.tuples(KEYS, st.none() | st.binary(max_size=60)), min_size=1, max_size=5),
+        pairs=st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=5),
         codec=st.sampled_from(list(Compression)),
         producer_id=st.integers(-1, 1),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
-from unittest.mock import patch
 
 import pytest
+from drawn import drawn_constants
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -19,27 +20,32 @@ from zurau.records.batch import BatchHeader, iter_batches, parse_header, stamp
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records
+from zurau.simulation.constants import constants
 from zurau.simulation.disk import SimulatedDisk
 
 DIRECTORY = "logs/t-0"
-SETTINGS = LogSettings(index_interval_bytes=150, retention_ms=1000, segment_ms=700)
-#: Batches are larger than most of them.
-WINDOWS = st.sampled_from([1, 61, 100, 150, 1 << 22])
-WINDOW_NAMES = ("zurau.log.scan.SCAN_BYTES", "zurau.log.batch_file.WALK_BYTES", "zurau.log.glance.WALK_BYTES")
+SETTINGS = LogSettings(retention_ms=1000, segment_ms=700)
 #: The small ones hold a batch or two: several segments are rolled before anything is flushed.
 SEGMENT_BYTES = st.sampled_from([250, 900])
+INDEX_INTERVAL_BYTES = st.sampled_from([150, 0, 4096])
+#: Mostly small; now and then larger than many a window.
+VALUES = st.binary(max_size=120) | st.integers(0, 20_000).map(bytes)
 
 
 class LogMachine(RuleBasedStateMachine):
     """Invariant: the log holds exactly `batches`, as far as they are not before its start."""
 
-    @initialize(seed=st.integers(0, 2**16), segment_bytes=SEGMENT_BYTES, window=WINDOWS)
-    def begin(self, seed: int, segment_bytes: int, window: int) -> None:
-        self.windows = [patch(name, window) for name in WINDOW_NAMES]
-        for one in self.windows:
-            one.start()
+    @initialize(
+        seed=st.integers(0, 2**16),
+        segment_bytes=SEGMENT_BYTES,
+        index_interval_bytes=INDEX_INTERVAL_BYTES,
+        sizes=drawn_constants("log", "records"),
+    )
+    def begin(self, seed: int, segment_bytes: int, index_interval_bytes: int, sizes: dict[str, int]) -> None:
+        self.sizes = ExitStack()
+        self.sizes.enter_context(constants(sizes))
         self.disk = SimulatedDisk(seed)
-        self.settings = replace(SETTINGS, segment_bytes=segment_bytes)
+        self.settings = replace(SETTINGS, segment_bytes=segment_bytes, index_interval_bytes=index_interval_bytes)
         self.disk.make_directory("logs")
         self.batches: list[bytes] = []
         self.flushed_offset = 0
@@ -50,19 +56,18 @@ class LogMachine(RuleBasedStateMachine):
         self.flushing_upto = 0
         self.open(clean=False, last_known=None)
 
-    def teardown(self) -> None:
-        for one in getattr(self, "windows", ()):
-            one.stop()
-
     def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
         self.flushing = None
         self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean, last_known=last_known)
         assert not self.log.damage, "the disk damages nothing here"
 
+    def teardown(self) -> None:
+        self.sizes.close()
+
     # What the loop does
 
     @rule(
-        values=st.lists(st.binary(max_size=120), min_size=1, max_size=4),
+        values=st.lists(VALUES, min_size=1, max_size=4),
         codec=st.sampled_from(list(Compression)),
         elapsed_ms=st.integers(-50, 200),
         new_epoch=st.booleans(),

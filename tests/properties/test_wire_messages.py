@@ -14,6 +14,7 @@ import pkgutil
 import types
 import uuid
 import warnings
+from collections.abc import Generator
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cache
@@ -29,7 +30,7 @@ from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
 from zurau.wire.kafka.apis import APIS
-from zurau.wire.kafka.codec import decode, encode
+from zurau.wire.kafka.codec import decode, decode_in_steps, encode, encode_in_steps
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.layout import ArrayOf, Field, Fixed, Part, Sized, default_of, layout
 from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -63,6 +64,8 @@ LEAVES = {
     "int16": integers(16),
     "int32": integers(32),
     "int64": integers(64),
+    "uint16": st.integers(0, 2**16 - 1),
+    "float64": st.floats(allow_nan=False),
     "bool": st.booleans(),
     "uuid": st.binary(min_size=16, max_size=16),
     "string": texts,
@@ -72,9 +75,10 @@ LEAVES = {
 NAMED = {
     "error_code": st.sampled_from([int(code) for code in ErrorCode]),
     "topic_config_error_code": st.sampled_from([int(code) for code in ErrorCode]),
-    # kio turns these two into dates and durations, which do not reach as far.
+    # kio turns these into dates and durations, which do not reach as far.
     "log_append_time_ms": st.integers(-1, 2**41),
     "retention_time_ms": st.integers(-1, 2**41),
+    "transaction_start_time_ms": st.integers(0, 2**41),
 }
 
 
@@ -119,6 +123,17 @@ def agrees(message: Message, version: int, theirs: bytes) -> None:
     assert b"".join(encode(message, version)) == theirs
     decoded, end = decode(type(message), version, theirs)
     assert (decoded, end) == (message, len(theirs))
+    # In steps or in one go: the same.
+    assert b"".join(finish(encode_in_steps(message, version))) == theirs
+    assert finish(decode_in_steps(type(message), version, memoryview(theirs), 0, 1 << 30)) == (message, len(theirs))
+
+
+def finish(steps: Generator[Any, None, Any]) -> Any:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            return finished.value
 
 
 # kafka-python

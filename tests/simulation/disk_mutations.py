@@ -7,13 +7,20 @@ from typing import Any
 
 from planted import in_sync, quorum
 
+from zurau.epochs import EpochMark, Position
 from zurau.partition.producers import Producers
 from zurau.replica import reading as reading_module
-from zurau.replica.events import Flushed, TimePassed
+from zurau.replica.effects import AdvanceStart, FetchSnapshot
+from zurau.replica.events import Flushed, SnapshotStored, TimePassed
+from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
-from zurau.replica.messages import SnapshotPoint
-from zurau.replica.position import Batch, EpochMark
+from zurau.replica.messages import Fetch, SnapshotPoint
+from zurau.replica.position import Batch, Item
+from zurau.replica.progress import Progress
 from zurau.replica.reading import Readable, Reading
+from zurau.replica.replica import Replica
+from zurau.replica.roles import Role
+from zurau.replica.state import ReplicaState
 from zurau.simulation.cluster import host as host_module
 from zurau.simulation.cluster import service as service_module
 from zurau.simulation.cluster.cluster import Cluster
@@ -29,7 +36,7 @@ from zurau.simulation.cluster.storage import StoredLog
 
 def read_damaged(self: StoredLog, offset: int, upto: int, count_max: int) -> tuple[Batch, ...]:
     """Nobody looks at checksums, and a bit of what was damaged is another one."""
-    damaged = {self.items[index] for index in self.damaged}
+    damaged = {self.items[index] for index in self.damaged - self.removed}
     with_none = dataclasses.replace(self, damaged=set())
     return tuple(_flipped(batch) if batch in damaged else batch for batch in _read(with_none, offset, upto, count_max))
 
@@ -60,7 +67,7 @@ def flush_again(self: Host, number: int) -> None:
 
 def begin_without_an_epoch(self: LogView, mark: EpochMark) -> None:
     _restart(self, mark)
-    self.epochs.marks = []
+    self.epochs.truncate(Position(-1, -1))
 
 
 def arrive_without_producers(self: Host, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
@@ -69,6 +76,37 @@ def arrive_without_producers(self: Host, point: SnapshotPoint, checksum: int, sn
 
 def arrive_without_metadata(self: Host, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
     _arrived(self, point, checksum, dataclasses.replace(snapshot, image=Image()))
+
+
+def ask_again_with_every_answer(self: ReplicaState, leader: ReplicaId, point: SnapshotPoint) -> None:
+    self.effects.append(FetchSnapshot(leader, point))
+
+
+def loading_is_standing_still(self: Progress, fetch: Fetch, now_ms: int, *, is_snapshot: bool) -> None:
+    """A leader resigns because its only follower takes long to load what it was offered."""
+
+
+def follow_or_forget_the_snapshot(self: Replica, event: Any) -> Any:
+    if isinstance(event, SnapshotStored) and self.role is not Role.FOLLOWER:
+        return None
+    return _handle(self, event)
+
+
+# What is removed
+
+
+def only_dense_offsets(self: LogView, item: Item) -> None:
+    begins = item.base_offset if isinstance(item, Batch) else item.start_offset
+    assert begins == self.end_offset, f"{item} would leave a gap after {self.end_offset}"
+    _append(self, item)
+
+
+def delete_what_is_not_flushed(self: ReplicaState) -> bool:
+    offset = min(self.leader_start, self.high_watermark)
+    if offset > self.log.start_offset:
+        self.log.cut_start(offset)
+        self.effects.append(AdvanceStart(offset))
+    return False
 
 
 # What is made of a log
@@ -116,6 +154,8 @@ def in_any_epoch(replica: Readable, offset: int, known_epoch: int) -> Reading:
     return _reading(replica, offset, -1)
 
 
+_append = LogView.append
+_handle = Replica._handle
 _read = StoredLog.read
 _restart = LogView.restart
 _arrived = Host.snapshot_arrived
@@ -133,6 +173,19 @@ DISK_MUTATIONS = (
         "a snapshot comes without its producers", 300, (Host, "snapshot_arrived", arrive_without_producers), near=63
     ),
     quorum("a snapshot comes without its metadata", 300, (Host, "snapshot_arrived", arrive_without_metadata), near=63),
+    quorum(
+        "a snapshot is asked for again while it comes",
+        800,
+        (ReplicaState, "fetch_snapshot", ask_again_with_every_answer),
+    ),
+    quorum("a leader takes loading for standing still", 3000, (Progress, "corrected", loading_is_standing_still)),
+    quorum("only a follower takes its snapshot", 3000, (Replica, "_handle", follow_or_forget_the_snapshot)),
+    quorum("a compacted log cannot be followed", 300, (LogView, "append", only_dense_offsets)),
+    quorum("a follower keeps what the leader has deleted", 60, (ReplicaState, "follow_start", _false)),
+    in_sync("a follower keeps what the leader has deleted, in sync", 60, (ReplicaState, "follow_start", _false)),
+    in_sync(
+        "a follower deletes what it has not flushed", 3000, (ReplicaState, "follow_start", delete_what_is_not_flushed)
+    ),
     quorum("metadata is applied before it is committed", 300, (Memory, "appended", apply_at_once)),
     quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
     quorum("producers are remembered across a cut", 300, (Memory, "cut", _nothing), near=21),

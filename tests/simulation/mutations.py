@@ -1,6 +1,7 @@
 """Bugs planted on purpose: the test of the tests.
 
-Each one takes away a rule of the replica core, or of whoever carries out its effects. The simulator has to notice,
+Each one takes away a rule of the replica core, of whoever carries out its effects, or of a broker's own code, where
+sizes meet the windows through which they are read. The simulator has to notice,
 within the number of seeds that is written beside it; one that goes unnoticed means that a checker or a fault is
 missing.
 
@@ -18,10 +19,11 @@ from unittest.mock import patch
 from disk_mutations import DISK_MUTATIONS
 from planted import find, in_sync, quorum
 from stream_mutations import STREAM_MUTATIONS
+from window_mutations import WINDOW_MUTATIONS
 
+from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.replica import candidate, membership, replica, voting
 from zurau.replica.effects import SaveVote
-from zurau.replica.epochs import Epochs
 from zurau.replica.events import Received
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
@@ -31,7 +33,6 @@ from zurau.replica.leader import Leader
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import Fetched, Vote, VoteAnswer
 from zurau.replica.partition_state import InSyncProposal
-from zurau.replica.position import EpochMark, Position
 from zurau.replica.progress import Progress
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
@@ -53,16 +54,16 @@ def cut_to_high_watermark(self: ReplicaState, diverging: Position) -> None:
     _cut_end(self, Position(diverging.epoch, self.high_watermark))
 
 
-def forget_mark_at_the_cut(self: Epochs, point: Position) -> None:
-    self.marks = [mark for mark in self.marks if mark.epoch <= point.epoch and mark.start_offset < point.offset]
+def forget_mark_at_the_cut(self: EpochHistory, point: Position) -> None:
+    self._replace([mark for mark in self.marks if mark.epoch <= point.epoch and mark.start_offset < point.offset])
 
 
-def cut_by_offset_only(self: Epochs, point: Position) -> None:
-    self.marks = [mark for mark in self.marks if mark.start_offset <= point.offset]
+def cut_by_offset_only(self: EpochHistory, point: Position) -> None:
+    self._replace([mark for mark in self.marks if mark.start_offset <= point.offset])
 
 
-def forget_epoch_before_the_start(self: Epochs, offset: int) -> None:
-    self.marks = [mark for mark in self.marks if mark.start_offset >= offset] or [EpochMark(self.last, offset)]
+def forget_epoch_before_the_start(self: EpochHistory, offset: int) -> None:
+    self._replace([mark for mark in self.marks if mark.start_offset >= offset] or [EpochMark(self.last, offset)])
 
 
 def high_watermark_before_the_cut(self: Follower, answer: Fetched) -> None:
@@ -254,12 +255,12 @@ MUTATIONS = (
     quorum(
         "the high watermark moves before the cut", 30, (Follower, "_fetched", high_watermark_before_the_cut), near=21
     ),
-    quorum("a cut drops the mark at its offset", 300, (Epochs, "cut_end", forget_mark_at_the_cut), near=31),
-    quorum("a cut keeps marks of later epochs", 120, (Epochs, "cut_end", cut_by_offset_only)),
+    quorum("a cut drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31),
+    quorum("a cut keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
     quorum(
         "retention forgets the epoch before the start",
         800,
-        (Epochs, "cut_start", forget_epoch_before_the_start),
+        (EpochHistory, "advance_start", forget_epoch_before_the_start),
         near=258,
     ),
     quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),
@@ -300,6 +301,7 @@ MUTATIONS = (
     in_sync("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
     *DISK_MUTATIONS,
     *STREAM_MUTATIONS,
+    *WINDOW_MUTATIONS,
 )
 
 
@@ -308,8 +310,7 @@ def main(arguments: list[str]) -> None:
     print("| planted bug | mode | seeds it took, from 0 | noticed by |\n|---|---|---:|---|")
     for mutation in wanted:
         found = find(mutation)
-        took, outcome = found if found is not None else ("-", None)
-        by = outcome.violation.invariant if outcome is not None and outcome.violation is not None else "nothing"
+        took, by = found if found is not None else ("-", "nothing")
         print(f"| {mutation.name} | {mutation.mode} | {took} | {by} |", flush=True)
 
 

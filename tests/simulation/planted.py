@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
-from zurau.simulation.cluster.search import Outcome, run_seed
+from broker_story import ROOMS, run_with
+
+from zurau.simulation.cluster.search import run_seed
 from zurau.simulation.cluster.swarm import Mode
+from zurau.simulation.constants import draw
 
 
 @dataclass(frozen=True)
 class Mutation:
     name: str
-    mode: Mode
+    #: Where it is looked for: a cluster's replicas in one of their modes, or a whole broker with constants drawn.
+    mode: Mode | Literal["broker"]
     #: Seeds within which it has to be found: a few times as many as it took.
     seeds: int
     patches: tuple[tuple[Any, str, Any], ...]
@@ -34,14 +38,26 @@ class Mutation:
                 each.stop()
 
 
-def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, Outcome] | None:
-    """How many seeds it took, and what came of the last."""
+def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, str] | None:
+    """How many seeds it took, and what noticed it."""
     with mutation.planted():
         for count in range(1, mutation.seeds + 1):
-            outcome = run_seed(mutation.mode, first_seed + count - 1)
-            if outcome.violation is not None:
-                return count, outcome
+            noticed_by = _run(mutation.mode, first_seed + count - 1)
+            if noticed_by:
+                return count, noticed_by
     return None
+
+
+def _run(mode: Mode | Literal["broker"], seed: int) -> str:
+    """What noticed that something is wrong, if anything did."""
+    if mode != "broker":
+        violation = run_seed(mode, seed).violation
+        return "" if violation is None else violation.invariant
+    try:
+        run_with(seed, draw(seed, *ROOMS))
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:60]}"
+    return ""
 
 
 def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
@@ -50,3 +66,7 @@ def quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0)
 
 def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
     return Mutation(name, "isr", seeds, patches, near)
+
+
+def in_a_broker(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
+    return Mutation(name, "broker", seeds, patches, near)

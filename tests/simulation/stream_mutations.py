@@ -7,13 +7,14 @@ from typing import Any
 
 from planted import in_sync, quorum
 
-from zurau.replica.events import RecordsOffered
+from zurau.epochs import Position
+from zurau.replica.events import PartitionChanged, RecordsOffered
 from zurau.replica.follower import Follower
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.in_sync import InSyncFollower
+from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.messages import Fetched, FetchRefused, Message
 from zurau.replica.partition_state import PartitionState
-from zurau.replica.position import Position
 from zurau.replica.progress import Progress
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Answering, Asking, Question
@@ -100,6 +101,14 @@ def the_end_is_when_it_is_heard_of(self: Progress, at_ms: int) -> None:
     _stood_until(self, 1 << 60)
 
 
+def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
+    """What a broker's own metadata said before it was stopped is taken for what is so now."""
+    if isinstance(event, PartitionChanged):
+        self._partition_changed(event.partition)
+        return None
+    return _in_sync_handle(self, event)
+
+
 def nothing_to_say(self: InSyncFollower) -> None:
     """That its broker was counted anew stays a secret."""
 
@@ -115,6 +124,10 @@ def nobody_waits(self: Streams, sender: Any, it: Any, now_ms: int) -> Any:
     said = _streams_heard(self, sender, it, now_ms)
     self._peer(sender).answer_due_ms = now_ms
     return said
+
+
+def bytes_are_no_sign_of_life(self: Streams, broker: Any, now_ms: int) -> None:
+    """An answer that takes long is given up, asked for again, and takes long again."""
 
 
 # Topics
@@ -193,6 +206,7 @@ _tell = Answering.tell
 _answered = Asking.answered
 _streams_heard = Streams.heard
 _crash = ReplicaDisk.crash
+_in_sync_handle = InSyncReplica._handle
 _offer = Service.offer
 _ask = Follower._ask
 _take_over = Controller._take_over
@@ -238,8 +252,10 @@ STREAM_MUTATIONS = (
         near=180,
     ),
     in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=180),
+    in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
     quorum("every question names every partition", 100, (Asking, "_stands", everybody_is_named)),
     quorum("a question without news is answered at once", 100, (Streams, "heard", nobody_waits)),
+    quorum("an answer that takes long is given up", 400, (Streams, "progressed", bytes_are_no_sign_of_life)),
     quorum("a topic is known by its name", 600, (Machine, "deliver", known_by_name), near=27),
     quorum(
         "who lost what was flushed keeps its name",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from broker_story import ROOMS
 
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import DiskFault, SettingsError
@@ -13,6 +16,7 @@ from zurau.log.settings import LogSettings
 from zurau.partition.opening import producers_snapshot
 from zurau.simulation.broker import SimulatedBroker
 from zurau.simulation.client import SimulatedClient
+from zurau.simulation.constants import DRAWN, constants
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
 from zurau.wire.kafka.messages.delete_topics import DeleteTopicsRequest
@@ -29,6 +33,14 @@ def make_client(seed: int = 1) -> SimulatedClient:
     client.create_topic("t")
     client.create_topic("other")
     return client
+
+
+@pytest.fixture(autouse=True, params=["usual", "least"])
+def sizes(request) -> Iterator[None]:
+    """Everything here holds with the usual constants, and with windows that hold next to nothing."""
+    least = {name: value for name, value in DRAWN.items() if name.partition(".")[0] in ROOMS}
+    with constants({} if request.param == "usual" else least):
+        yield
 
 
 @pytest.fixture

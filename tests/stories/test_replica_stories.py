@@ -18,6 +18,7 @@ import pytest
 from zurau.errors import Refused
 from zurau.ids import BrokerId
 from zurau.replica.effects import (
+    AdvanceStart,
     Announce,
     Append,
     AskController,
@@ -41,6 +42,7 @@ from zurau.replica.events import (
     Received,
     RecordsOffered,
     ShutdownAsked,
+    SnapshotProgressed,
     SnapshotStored,
     TimePassed,
     TransferAsked,
@@ -50,6 +52,7 @@ from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.messages import EndEpoch, Message, SnapshotPoint, Vote, VoteAnswer
 from zurau.replica.partition_state import PartitionState
+from zurau.replica.position import Batch
 from zurau.replica.recovery import keeps_its_name
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
@@ -95,6 +98,8 @@ class Stage:
         #: What leaders hand out of what retention has removed, until it arrives.
         self.snapshots: dict[ReplicaId, tuple[SnapshotPoint, Snapshot]] = {}
         self.snapshots_wait = False
+        #: Batches that compaction has removed somewhere.
+        self.compacted: dict[int, Batch] = {}
 
     # Telling
 
@@ -180,6 +185,9 @@ class Stage:
         if not self.snapshots_wait:
             yield from self.happen(replica, SnapshotStored(point))
 
+    def load_snapshot(self, name: str, loaded: str) -> Iterator[str]:
+        yield from self.happen(named(name), SnapshotProgressed(int(loaded)))
+
     def get_snapshot(self, name: str) -> Iterator[str]:
         yield from self.happen(named(name), SnapshotStored(self.snapshots[named(name)][0]))
 
@@ -226,6 +234,13 @@ class Stage:
         self.disks[named(name)].expire(int(offset))
         yield from self.happen(named(name), LogStartMoved(int(offset)))
 
+    def compact(self, first: str, last: str, name: str) -> None:
+        disk, places = self.disks[named(name)], iter(range(1 << 30))
+        wanted = range(int(first), int(last) + 1)
+        batches = [each for each in disk.seen.since(disk.start_offset) if each.voters is None][:-1]
+        gone = disk.compact(disk.high_watermark, lambda: batches[next(places)].base_offset in wanted)
+        self.compacted.update({batch.base_offset: batch for batch in gone})
+
     def decide(self, leader: str, names: str) -> Iterator[str]:
         """The controller's word, as a change of what it said before."""
         before = self.partition or PartitionState(None, 0, (), 0)
@@ -234,7 +249,7 @@ class Stage:
         in_sync = tuple(named(name) for name in names.split())
         self.partition = PartitionState(leads, epoch, in_sync, before.partition_epoch + 1)
         for replica in sorted(self.replicas):
-            yield from self.happen(replica, PartitionChanged(self.partition))
+            yield from self.happen(replica, PartitionChanged(self.partition, replica.broker))
 
     def in_sync(self, names: str) -> Iterator[str]:
         self.partition = PartitionState(None, 0, (), 0)
@@ -280,9 +295,11 @@ class Stage:
         match effect:
             case Append(items):
                 for item in items:
-                    disk.append(item)
+                    disk.append(item, self.compacted)
             case CutEnd(point):
                 disk.cut(point)
+            case AdvanceStart(offset):
+                disk.expire(offset)
             case SaveVote(epoch, voted_for):
                 disk.epoch, disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -290,7 +307,7 @@ class Stage:
                 self.flushes.append((replica, number))
             case Send(to, message):
                 self.letters.append((replica, to, message))
-            case ReadAndSend(to, message, from_offset, upto_offset):
+            case ReadAndSend(to, message, from_offset, upto_offset, _):
                 batches = disk.seen.read(from_offset, upto_offset, 10)
                 self.letters.append((replica, to, replace(message, batches=batches)))
             case Release(high_watermark):
@@ -321,12 +338,15 @@ class Stage:
         (r"(\w+) comes back as (\w+) with that copy", put_back),
         (r"a bit flips in record (\d+) of (\w+)", flip_bit),
         (r"snapshots take a while", delay_snapshots),
+        (r"(\w+) has (\d+) bytes of its snapshot", load_snapshot),
         (r"(\w+) gets its snapshot", get_snapshot),
         (r"([\d.]+) is sent to (\w+) again", send_again),
         (r"(\w+) is asked to (add|remove) (\w+)", add_voter),
         (r"(\w+) is asked to let (\w+) lead", transfer),
         (r"(\w+) is asked to shut down", shut_down),
         (r"retention removes what (\w+) has below (\d+)", expire),
+        (r"(\w+) deletes what is below (\d+)", expire),
+        (r"compaction removes records (\d+) to (\d+) of (\w+)", compact),
         (r"the controller lets (\w+) lead, with (.+) in sync", decide),
     )
 
@@ -341,7 +361,7 @@ def worth_telling(effect: Effect) -> str | None:
             return f"asks the controller for {', '.join(map(str, proposal.in_sync))} in sync"
         case Refuse(reason):
             return f"refuses: {reason}"
-        case Append() | CutEnd() | SaveVote() | Release() | Announce() | RestartLog():
+        case Append() | CutEnd() | AdvanceStart() | SaveVote() | Release() | Announce() | RestartLog():
             return effect_in_words(effect)
         case _:
             return None

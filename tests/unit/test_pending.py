@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.pending import Pending, all_of, any_of, done, start
+from zurau.pending import Pending, Running, all_of, any_of, done, start
 
 
 def test_a_coroutine_that_waits_for_nothing_is_done_at_once():
@@ -88,3 +88,65 @@ def test_any_of_is_done_with_the_first_and_all_of_with_the_last():
 def test_all_of_nothing_is_done_at_once():
     assert all_of([]).is_done
     assert all_of([done(1), done(2)]).is_done
+
+
+def test_a_coroutine_that_is_ended_gives_back_what_it_holds_and_goes_no_further():
+    awaited: Pending[None] = Pending()
+    held, reached = ["a wait"], []
+
+    async def answer() -> None:
+        try:
+            await awaited
+            reached.append("the end")
+        finally:
+            held.clear()
+
+    outcome = start(answer())
+    outcome.then(lambda _: reached.append("a callback"))
+    outcome.end()
+    awaited.resolve(None)
+
+    assert (held, reached, outcome.is_done) == ([], [], False)
+
+
+def test_a_coroutine_that_is_ended_by_what_it_does_itself_stops_at_its_next_wait():
+    reached: list[str] = []
+
+    async def answer() -> None:
+        await first
+        outcome.end()
+        reached.append("what was begun")
+        await Pending()
+
+    first: Pending[None] = Pending()
+    outcome = start(answer())
+    first.resolve(None)
+
+    assert (reached, outcome.is_done) == (["what was begun"], False)
+
+
+def test_whoever_resumes_decides_when_a_coroutine_goes_on():
+    awaited: Pending[int] = Pending()
+    ready: list[Running[int]] = []
+
+    async def answer() -> int:
+        return await awaited
+
+    outcome = start(answer(), ready.append)
+    awaited.resolve(42)
+    assert not outcome.is_done
+
+    ready[0].advance()
+
+    assert outcome.result() == 42
+
+
+def test_what_is_ended_can_be_ended_again():
+    async def answer() -> int:
+        return 42
+
+    finished, plain = start(answer()), Pending()
+    finished.end()
+    plain.end()
+
+    assert finished.result() == 42

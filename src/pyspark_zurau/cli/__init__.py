@@ -9,6 +9,7 @@ from pyspark_zurau.cli.compact import compact
 from pyspark_zurau.cli.generate import generate
 from pyspark_zurau.cli.list_pipelines import list_pipelines
 from pyspark_zurau.cli.replay import replay
+from pyspark_zurau.cli.reset import reset
 from pyspark_zurau.cli.run import run
 from pyspark_zurau.cli.status import status
 from zurau.cli.options import SETTINGS
@@ -26,6 +27,7 @@ app = typer.Typer(
       zurau pipeline status --watch
       zurau pipeline generate logs --rate 500
       zurau pipeline compact ./lake
+      zurau pipeline reset logs.toml
       zurau pipeline replay ./lake orders --into orders-again
     """,
     no_args_is_help=True,
@@ -36,6 +38,7 @@ app = typer.Typer(
 app.command(name="run")(run)
 app.command(name="check")(check)
 app.command(name="status")(status)
+app.command(name="reset")(reset)
 app.command(name="list")(list_pipelines)
 app.command(name="generate")(generate)
 app.command(name="compact")(compact)

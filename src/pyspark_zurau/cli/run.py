@@ -28,6 +28,7 @@ from pyspark_zurau.cli.options import (
 from pyspark_zurau.cli.screen import Screen
 from pyspark_zurau.engine.declaration import Pipeline, Trigger
 from pyspark_zurau.engine.failures import explain
+from pyspark_zurau.engine.fingerprint import compare_with_checkpoint
 from pyspark_zurau.engine.problems import Problems
 from pyspark_zurau.engine.progress import FAILED
 from pyspark_zurau.engine.run import Execution
@@ -42,6 +43,19 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Read what there is now, and end.")] = False,
     create_topics: Annotated[
         bool, typer.Option("--create-topics", help="Make the topics that are missing, with the broker's defaults.")
+    ] = False,
+    fail_on_dead: Annotated[
+        float | None,
+        typer.Option(
+            "--fail-on-dead",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Stop when more than this share of a source's values cannot be read; 0 stops at the first.",
+        ),
+    ] = None,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="Go on from the checkpoint though the file has changed.")
     ] = False,
     bootstrap: BootstrapOption = None,
     master: Master = DEFAULT_MASTER,
@@ -62,6 +76,8 @@ def run(
     pipeline = open_pipeline(file, set_, bootstrap)
     if once:
         pipeline = read_once(pipeline)
+    if fail_on_dead is not None:
+        pipeline = with_dead_limit(pipeline, fail_on_dead)
     if create_topics:
         for topic in create_missing(pipeline):
             say(f"made topic {topic}")
@@ -69,6 +85,7 @@ def run(
     check_topics(pipeline, problems)
     problems.raise_any()
     with CheckpointLock(pipeline.checkpoint) as lock, stopping() as signals, Screen(pipeline, quiet=quiet) as screen:
+        compare_with_checkpoint(pipeline, accept_changes=accept_changes)
         try:
             code = execute(pipeline, lock, signals, screen, (master, remote), verbose=verbose)
         except PySparkException as error:
@@ -112,6 +129,11 @@ def read_once(pipeline: Pipeline) -> Pipeline:
     now = Trigger(available_now=True)
     sinks = {name: replace(sink, trigger=now) for name, sink in pipeline.sinks.items()}
     return replace(pipeline, trigger=now, sinks=sinks)
+
+
+def with_dead_limit(pipeline: Pipeline, share: float) -> Pipeline:
+    sources = {name: replace(source, fail_on_dead=share) for name, source in pipeline.sources.items()}
+    return replace(pipeline, sources=sources)
 
 
 @contextmanager

@@ -14,7 +14,19 @@ from zurau.cli.output import say
 if TYPE_CHECKING:
     from rich.live import Live
 
-COLUMNS = ("sink", "kind", "rows", "rows_per_s", "lag", "batch", "batch_ms", "state_rows", "state_mb", "watermark")
+COLUMNS = (
+    "sink",
+    "kind",
+    "rows",
+    "rows_per_s",
+    "lag",
+    "batch",
+    "batch_ms",
+    "late",
+    "state_rows",
+    "state_mb",
+    "watermark",
+)
 LINE_EVERY_S = 10.0
 
 
@@ -67,10 +79,21 @@ class Screen:
 
 def line(query: QueryStatus) -> str:
     lag = "" if query.lag is None else f", lag {query.lag}"
+    told = "".join(f"; {note}" for note in notes(query))
     return (
         f"{query.name}: {query.rows} rows read, {query.rows_per_s:.0f} rows/s{lag}, batch {query.batch_id}"
-        f" in {query.batch_ms} ms"
+        f" in {query.batch_ms} ms{told}"
     )
+
+
+def notes(query: QueryStatus) -> list[str]:
+    """What a person should look at: dead letters, and rows that came too late."""
+    told = [str(query.judged)] if query.judged else []
+    if query.late_rows:
+        told.append(
+            f"at least {query.late_rows} rows came later than the watermark and are not in the result; see its delay"
+        )
+    return told
 
 
 def row(query: QueryStatus) -> dict[str, Any]:
@@ -82,6 +105,7 @@ def row(query: QueryStatus) -> dict[str, Any]:
         "lag": query.lag,
         "batch": query.batch_id if query.batch_id >= 0 else None,
         "batch_ms": query.batch_ms,
+        "late": query.late_rows,
         "state_rows": query.state_rows,
         "state_mb": round(query.state_bytes / 1e6, 1),
         "watermark": query.watermark,
@@ -90,6 +114,7 @@ def row(query: QueryStatus) -> dict[str, Any]:
 
 def draw(status: PipelineStatus) -> Any:
     from rich.box import SIMPLE_HEAD
+    from rich.console import Group
     from rich.table import Table
 
     title = f"{status.pipeline}: {status.state}" + (f" ({status.reason})" if status.reason else "")
@@ -98,4 +123,4 @@ def draw(status: PipelineStatus) -> Any:
         table.add_column(column.replace("_", " "), justify="left" if column in {"sink", "kind"} else "right")
     for query in status.queries:
         table.add_row(*("-" if value is None else str(value) for value in row(query).values()))
-    return table
+    return Group(table, *(f"{query.name}: {note}" for query in status.queries for note in notes(query)))

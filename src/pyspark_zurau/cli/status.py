@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pyspark_zurau.cli.options import BootstrapOption, SetOption, open_pipeline
-from pyspark_zurau.cli.screen import COLUMNS, draw, row
+from pyspark_zurau.cli.screen import COLUMNS, draw, notes, row
 from pyspark_zurau.engine.progress import FILE, RUNNING, PipelineStatus, read_status
 from pyspark_zurau.engine.read import state_directory
 from zurau.cli.options import Format, FormatOption
@@ -72,6 +72,9 @@ def _show(found: list[PipelineStatus], form: Format) -> None:
     ]
     show_rows(rows, ("pipeline", "state", *COLUMNS), form)
     for status in found:
+        for query in status.queries:
+            for note in notes(query):
+                say(f"{status.pipeline}: {query.name}: {note}")
         if status.reason:
             say(f"{status.pipeline}: {status.reason}")
 

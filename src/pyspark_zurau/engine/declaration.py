@@ -53,6 +53,8 @@ class Source:
     watermark: Watermark | None = None
     #: A topic; "fail" to end the query instead; None for `raw`, which is not parsed at all.
     dead_letter: str | None = None
+    #: The share of dead letters above which the pipeline stops; None: however many there are.
+    fail_on_dead: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

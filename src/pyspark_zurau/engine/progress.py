@@ -6,6 +6,7 @@ knows from the lock whether the writer is still there.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -19,10 +20,32 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_zurau.checkpoint_lock import holder, local_path
+from pyspark_zurau.engine.sources import JUDGED
 from pyspark_zurau.lag import lag_of
 
 FILE = "status.json"
 RUNNING, FINISHED, STOPPED, FAILED, LOST = "running", "finished", "stopped", "failed", "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How many values of a source could be read since the pipeline was started, and how many could not."""
+
+    good: int = 0
+    dead: int = 0
+    #: What was wrong most often in the batch that had the most dead letters.
+    reason: str | None = None
+    most_dead: int = 0
+    #: The first dead letter: where it is, and how it begins.
+    example: str | None = None
+
+    @property
+    def dead_rate(self) -> float:
+        return self.dead / max(1, self.good + self.dead)
+
+    def __str__(self) -> str:
+        why = f" ({self.reason}; for example {self.example})" if self.dead else ""
+        return f"{self.good} good, {self.dead} dead{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +64,11 @@ class QueryStatus:
     state_bytes: int = 0
     watermark: str | None = None
     updated: str | None = None
+    #: Rows that came after the watermark had passed them: Spark leaves them out of the result. It counts them after it
+    #: has put rows of one group together, so there may be more.
+    late_rows: int = 0
+    #: Of the query that takes the dead letters of a source.
+    judged: Judged | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +106,8 @@ def follow(known: QueryStatus, query: StreamingQuery) -> QueryStatus:
         state_bytes=sum(operator.get("memoryUsedBytes", 0) for operator in operators),
         watermark=last.get("eventTime", {}).get("watermark"),
         updated=last["timestamp"],
+        late_rows=known.late_rows + sum(map(_late_rows, new)),
+        judged=_judged(known.judged, new),
     )
 
 
@@ -97,7 +127,7 @@ def read_status(checkpoint: str) -> PipelineStatus | None:
     if directory is None or not (directory / FILE).is_file():
         return None
     document: dict[str, Any] = json.loads((directory / FILE).read_text(encoding="utf-8"))
-    queries = tuple(QueryStatus(**query) for query in document.pop("queries"))
+    queries = tuple(_query_status(query) for query in document.pop("queries"))
     status = PipelineStatus(**document, queries=queries)
     if status.state == RUNNING and holder(directory) is None:
         return replace(status, state=LOST, reason=f"process {status.pid} has ended without a word")
@@ -108,6 +138,40 @@ def first_status(pipeline: str, checkpoint: str, kinds: Mapping[str, str]) -> Pi
     queries = tuple(QueryStatus(name, kind) for name, kind in kinds.items())
     now_s = time.time()
     return PipelineStatus(pipeline, checkpoint, RUNNING, os.getpid(), now_s, now_s, None, queries)
+
+
+def _query_status(document: dict[str, Any]) -> QueryStatus:
+    judged = document.pop("judged", None)
+    return QueryStatus(**document, judged=Judged(**judged) if judged else None)
+
+
+def _late_rows(progress: dict[str, Any]) -> int:
+    return sum(operator.get("numRowsDroppedByWatermark", 0) for operator in progress.get("stateOperators", []))
+
+
+def _judged(known: Judged | None, new: list[dict[str, Any]]) -> Judged | None:
+    for progress in new:
+        found = (progress.get("observedMetrics") or {}).get(JUDGED)
+        if found is None:
+            continue
+        known = known or Judged()
+        is_worse = found["dead"] > known.most_dead
+        known = Judged(
+            known.good + found["good"],
+            known.dead + found["dead"],
+            found["reason"] if is_worse else known.reason,
+            max(known.most_dead, found["dead"]),
+            known.example or _example(found.get("example")),
+        )
+    return known
+
+
+def _example(found: dict[str, Any] | None) -> str | None:
+    if not found:
+        return None
+    value = found.get("value")
+    shown = "no value" if value is None else repr(base64.b64decode(value).decode(errors="replace"))
+    return f"{found['topic']}-{found['partition']} offset {found['offset']}: {shown}"
 
 
 def _ran(progress: dict[str, Any]) -> bool:

@@ -38,6 +38,7 @@ def read_source(name: str, table: Table, usual: Usual, file: Path) -> Source:
         record=_read_record(table),
         watermark=_read_watermark(table),
         dead_letter=_read_dead_letter(table, form),
+        fail_on_dead=table.share("fail_on_dead"),
     )
     _check_keys(table, source)
     _check_options(table, source)

@@ -49,6 +49,8 @@ BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
 #: What Spark says when a machine is so busy that Python did not start within its ten seconds.
 NO_PYTHON = "Python worker failed to connect back"
 RESTARTS_MAX = 10
+#: So many values are judged before a share of dead letters says anything.
+JUDGED_MIN = 100
 
 
 class Execution:
@@ -60,6 +62,7 @@ class Execution:
         self._queries: dict[str, StreamingQuery] = {}
         self._restarts: Counter[str] = Counter()
         self._failed = ""
+        self._too_many_dead: str | None = None
         self.error: StreamingQueryException | None = None
         kinds = {_title(name): "topic" for name in _with_dead_letters(pipeline)}
         kinds |= {name: sink.kind for name, sink in pipeline.sinks.items()}
@@ -72,20 +75,20 @@ class Execution:
             undo.callback(self.stop)
             starts = self._starts()
             for name in starts:
-                if not is_stopping() and self.error is None:
+                if not is_stopping() and not self._has_failed:
                     starts[name]()
                     self._look(on_progress)
                     self._find_failures(starts)
             is_active = True
-            while is_active and self.error is None and not is_stopping():
+            while is_active and not self._has_failed and not is_stopping():
                 time.sleep(INTERVAL_S)
                 is_active = self._is_active()
                 self._look(on_progress)
                 is_active |= self._find_failures(starts)
-            stopped = is_stopping() and self.error is None
+            stopped = is_stopping() and not self._has_failed
         self._look(lambda _: None)
         self._find_failures({})
-        state = FAILED if self.error else STOPPED if stopped else FINISHED
+        state = FAILED if self._has_failed else STOPPED if stopped else FINISHED
         self._publish(replace(self.status, state=state, reason=self._reason()))
         on_progress(self.status)
         return self.status
@@ -128,7 +131,18 @@ class Execution:
             for known in self.status.queries
         )
         self._publish(replace(self.status, queries=queries, updated_s=time.time()))
+        self._count_dead(is_over=not self._is_active())
         on_progress(self.status)
+
+    def _count_dead(self, *, is_over: bool) -> None:
+        """A wrong schema makes every value a dead letter, and all else looks well."""
+        judged = {query.name: query.judged for query in self.status.queries if query.judged is not None}
+        for name, source in self._pipeline.sources.items():
+            found = judged.get(_title(name))
+            if found is None or source.fail_on_dead is None or found.dead_rate <= source.fail_on_dead:
+                continue
+            if is_over or found.good + found.dead >= JUDGED_MIN:
+                self._too_many_dead = f"source {name}: {found}; more than fail_on_dead = {source.fail_on_dead:g} allows"
 
     def _find_failures(self, starts: Mapping[str, Callable[[], None]]) -> bool:
         """Note the first query that failed. One that only lacked Python is started again, which is the answer."""
@@ -149,8 +163,12 @@ class Execution:
         self.status = status
         publish(status)
 
+    @property
+    def _has_failed(self) -> bool:
+        return self.error is not None or self._too_many_dead is not None
+
     def _reason(self) -> str | None:
-        return f"{self._failed}: {explain(self.error)}" if self.error else None
+        return f"{self._failed}: {explain(self.error)}" if self.error else self._too_many_dead
 
 
 def _with_dead_letters(pipeline: Pipeline) -> list[str]:

@@ -19,6 +19,9 @@ from zurau.client.security import is_about_security
 
 NO_VALUE = "there is no value (a tombstone)"
 PARSED = "_zurau_parsed"
+#: What the query of the dead letters observes about all records, under this name in Spark's progress.
+JUDGED = "zurau_judged"
+EXAMPLE_BYTES = 60
 
 
 def good_rows(spark: SparkSession, source: Source) -> DataFrame:
@@ -60,7 +63,7 @@ def pick_good(records: DataFrame, source: Source) -> DataFrame:
 def pick_dead(records: DataFrame, source: Source) -> DataFrame:
     """Rows for the topic sink: key and value as they were; headers tell where they are from and what is wrong."""
     parser = parser_for(source)
-    rows = _parse(records, parser).where(_is_dead(source, parser))
+    rows = _observed(_parse(records, parser), source, parser).where(_is_dead(source, parser))
     told = {
         "zurau.reason": _reason(parser),
         "zurau.source": F.lit(source.name),
@@ -74,6 +77,20 @@ def pick_dead(records: DataFrame, source: Source) -> DataFrame:
     ]
     own = F.coalesce(F.col("headers"), F.array().cast(COLUMNS["headers"]))
     return rows.select("key", "value", F.concat(own, F.array(*headers)).alias("headers"))
+
+
+def _observed(rows: DataFrame, source: Source, parser: Parser) -> DataFrame:
+    """Counts the good and the dead of each batch; of the dead the reason seen most, and the first one as an example."""
+    dead = _is_dead(source, parser)
+    counted = F.col("value").isNotNull() if source.null_values == "skip" else F.lit(True)
+    example = F.struct("topic", "partition", "offset", F.substring("value", 1, EXAMPLE_BYTES).alias("value"))
+    return rows.observe(
+        JUDGED,
+        F.count_if(counted & ~dead).alias("good"),
+        F.count_if(dead).alias("dead"),
+        F.mode(F.when(dead, _reason(parser))).alias("reason"),
+        F.min(F.when(dead, example)).alias("example"),
+    )
 
 
 def _needed_columns(source: Source) -> tuple[str, ...]:

@@ -49,6 +49,17 @@ class Table:
             return default
         return default if found is None else int(found)
 
+    def share(self, key: str) -> float | None:
+        """A number between 0 and 1, or None."""
+        found = self._values.get(key)
+        self._asked.add(key)
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
+            self.report(key, f"{found!r} is not a share between 0 and 1; for example {key} = 0.01")
+            return None
+        return float(found)
+
     def one_of(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
         """The choice; the first one stands in for a mistake."""
         found = self.text(key, default)

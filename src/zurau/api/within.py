@@ -17,6 +17,8 @@ async def within(timeout_ms: float, awaited: Pending[Any], clock: Clock) -> bool
     either: Pending[None] = Pending()
     timer = clock.call_later(timeout_ms, lambda: either.resolve(None))
     awaited.then(lambda _: either.resolve(None))
-    await either
-    timer.cancel()
+    try:
+        await either
+    finally:
+        timer.cancel()
     return awaited.is_done

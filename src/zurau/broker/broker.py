@@ -1,17 +1,21 @@
 """The broker: the cluster image, the partitions placed here, and the machines that run on some of them.
 
-Opening it replays the metadata log into the controller, opens what the image places here, and replays the consumer
-groups. From then on the image's changes are carried out as they are applied.
+Opening it replays the metadata log, opens what the image places here, and replays the consumer groups. From then on
+the image's changes are carried out as they are committed.
 """
 
 from __future__ import annotations
 
 import logging
 
+from msgspec.structs import replace
+
+from zurau.broker.cluster_view import ClusterView
 from zurau.broker.directories import partition_directories
 from zurau.broker.health import Health
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
+from zurau.broker.metadata_snapshots import MetadataSnapshots
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.settings import BrokerSettings
@@ -33,14 +37,17 @@ from zurau.machines.controller.commands import ControllerCommand, CreateTopic, R
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage, TopicImage
 from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
-from zurau.machines.groups.commands import ForgetTopic, GroupCommand
+from zurau.machines.groups.commands import ForgetTopic, GroupCommand, Unfinished
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.host import MachineHost
+from zurau.partition.judging import Lane
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
-from zurau.pending import Pending
+from zurau.partition.snapshots import load_newest
+from zurau.pending import Pending, all_of, done, start
 from zurau.ports import Disk, World
+from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.broker")
@@ -51,7 +58,11 @@ METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
 METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
 #: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
 #: release, which kept none. Older releases remove it when they start, which shows that they ran.
+#: Small enough that what a snapshot makes superfluous is soon a whole segment.
+METADATA_SEGMENT_BYTES = 16 * MIB
 CLEAN_STOP_FILE = "clean-stop"
+#: Partitions of a new topic: each takes some files and a fraction of a millisecond.
+OPENED_AT_ONCE = 4
 
 
 class Broker:
@@ -69,6 +80,8 @@ class Broker:
         self.world = world
         self.clock = world.clock
         self.workers = world.workers
+        #: Searches for records by time.
+        self.searches = Lane(world.workers)
         self.randomness = world.randomness
         self.identity = identity
         self.settings = settings
@@ -85,6 +98,9 @@ class Broker:
         self.placement = self._begin(world.disk)
         self.controller = self._load_controller()
         self.producer_ids = ProducerIds(self.controller)
+        #: New topics with partitions that are still being opened.
+        self._openings: dict[TopicId, Pending[None]] = {}
+        self._is_open = True
 
     # Who and what
 
@@ -98,8 +114,8 @@ class Broker:
 
     @property
     def image(self) -> ClusterImage:
-        """The cluster as the metadata log describes it."""
-        return self._controller_machine.image
+        """The cluster as far as it is committed."""
+        return self._view.image
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
@@ -116,6 +132,8 @@ class Broker:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {closed.fault}")
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
+            if image.topic_id in self._openings:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is still being opened")
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
 
@@ -149,12 +167,15 @@ class Broker:
         registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
         await self.controller.ask(registration)
         if OFFSETS_TOPIC not in self.image.topics:
-            await self.controller.ask(self._offsets_topic())
+            created: TopicImage = await self.controller.ask(self._offsets_topic())
+            await self.opened(created.topic_id)
         self._load_groups()
         self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
+        self._is_open = False
+        self.searches.close(_is_stopping)
         self.controller.close(_is_stopping)
         for host in self.group_hosts():
             host.close(_is_stopping)
@@ -197,23 +218,31 @@ class Broker:
                     "no topic explains the data in %s; its record may have been lost, so it is left there", name
                 )
             return
-        self.placement.sort_out_directories(self._deleted_while_loading, placed)
+        self.placement.sort_out_directories(self._deleted_before, placed)
         topics = self.image.topics_by_id
         self.journal.forget(
             [name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in topics]
         )
 
     def _load_controller(self) -> MachineHost[ControllerCommand]:
-        self._deleted_while_loading: list[TopicId] = []
-        self._is_open = False
-        self._controller_machine = Controller(self.settings, self.log_settings, on_change=self._changed)
-        # Every record counts: without snapshots this log is the only memory of the cluster.
-        settings = LogSettings(cleanup_policy=("delete",), retention_ms=-1, flush="fsync")
+        # What is old goes when a snapshot holds it, and only then.
+        settings = LogSettings(
+            cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
+        )
         metadata = self.placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
         self._require_whole(metadata)
-        host = MachineHost(metadata, self._controller_machine, self.clock)
-        host.load()
-        self._is_open = True
+        controller = Controller(self.settings, self.log_settings)
+        host = MachineHost(metadata, controller, self.clock)
+        snapshot = load_newest(self.world.disk, metadata.log.directory, metadata.log.start_offset)
+        host.load(snapshot)
+        self._config_rules = controller.rules
+        self._view = ClusterView(metadata)
+        # Only where it ends counts now, apart from what must not come back.
+        self._deleted_before = [
+            change.topic.topic_id for change in self._view.load(snapshot) if isinstance(change, TopicRemoved)
+        ]
+        self._snapshots = MetadataSnapshots(self.world, metadata, self._view, snapshot)
+        metadata.on_commit = self._follow
         return host
 
     def _require_whole(self, metadata: Partition) -> None:
@@ -269,37 +298,70 @@ class Broker:
 
     # The image changes
 
-    def _changed(self, change: Change) -> None:
-        """Carry out what an applied record of the metadata log means for this broker."""
-        if not self._is_open:
-            # While the log is replayed only its end counts, apart from what must not come back.
-            if isinstance(change, TopicRemoved):
-                self._deleted_while_loading.append(change.topic.topic_id)
-            return
+    def _follow(self) -> None:
+        for change in self._view.catch_up():
+            self._carry_out(change)
+        self._snapshots.take_if_due()
+
+    def _carry_out(self, change: Change) -> None:
+        """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self.placement.open_topic(topic, self._settings_of(topic))
+                self._begin_opening(topic)
             case TopicConfigChanged(topic):
                 self.placement.tune(topic, self._settings_of(topic))
             case BrokerConfigChanged():
-                for topic in self.image.topics.values():
-                    self.placement.tune(topic, self._settings_of(topic))
+                start(self._tune_all())
             case TopicRemoved(topic):
-                self.placement.remove_topic(topic, self._metadata_committed())
+                self.placement.remove_topic(topic)
                 for partition in topic.partitions:
                     self.troubles.forget(TopicPartition(topic.name, partition.index))
                 for host in self.group_hosts():
-                    host.ask(ForgetTopic(topic.name))
+                    start(_forget_topic(topic.name, host))
             case _:
                 pass
 
-    def _metadata_committed(self) -> Pending[None]:
-        """Done when all that the metadata log holds now is committed."""
-        metadata = self.partitions[METADATA_PARTITION]
-        return metadata.wait_high_watermark(metadata.log.end_offset)
+    def opened(self, topic_id: TopicId) -> Pending[None]:
+        """Done when the partitions of a new topic can be used."""
+        return self._openings.get(topic_id) or done(None)
+
+    def _begin_opening(self, topic: TopicImage) -> None:
+        opening = start(self._open_in_turns(topic))
+        if not opening.is_done:
+            self._openings[topic.topic_id] = opened = all_of([self.opened(topic.topic_id), opening])
+            opened.then(lambda _: self._is_opened(topic.topic_id, opened))
+
+    def _is_opened(self, topic_id: TopicId, opened: Pending[None]) -> None:
+        if self._openings.get(topic_id) is opened:  # no more partitions were added meanwhile
+            del self._openings[topic_id]
+
+    async def _open_in_turns(self, topic: TopicImage) -> None:
+        """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
+        for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
+            if first and self.world.turns.is_over():
+                await self.world.turns.next()
+            present = self.image.topics_by_id.get(topic.topic_id)
+            if present is None or not self._is_open:
+                return  # it was deleted meanwhile, or the broker has stopped
+            part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
+            self.placement.open_topic(part, self._settings_of(present))
+
+    async def _tune_all(self) -> None:
+        for name in list(self.image.topics):
+            topic = self.image.topics.get(name)
+            if topic is not None:
+                self.placement.tune(topic, self._settings_of(topic))
+            if self.world.turns.is_over():
+                await self.world.turns.next()
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
-        return self._controller_machine.log_settings_of(topic, self.broker_id)
+        return self._config_rules.topic_settings(self.image, self.broker_id, topic.configs)
+
+
+async def _forget_topic(name: str, host: MachineHost[GroupCommand]) -> None:
+    reply = await host.ask(ForgetTopic(name))
+    while isinstance(reply, Unfinished):
+        reply = await host.ask(ForgetTopic(name, reply.now_ms))
 
 
 def _is_stopping() -> Refused:

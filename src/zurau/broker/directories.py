@@ -10,11 +10,10 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from zurau.broker.outcomes import log_failure
-from zurau.errors import DiskFault, Refused
+from zurau.errors import DiskFault
 from zurau.ids import NO_TOPIC_ID, TopicId, id_bytes, id_text
 from zurau.machines.controller.image import TopicImage
 from zurau.partition.opening import holds_partition, read_topic_id
-from zurau.pending import Pending, done
 from zurau.ports import Disk, World
 
 log = logging.getLogger("zurau.placement")
@@ -52,7 +51,7 @@ class Directories:
             try:
                 topic_id = read_topic_id(self._disk, directory)
                 if topic_id is not None and topic_id in deleted:
-                    self.delete(directory, topic_id, done(None))
+                    self.delete(directory, topic_id)
                 else:
                     self.put_aside(directory, topic_id or NO_TOPIC_ID)
             except DiskFault as fault:
@@ -64,8 +63,8 @@ class Directories:
             name for name in partition_directories(self._disk, besides=known) if not name.endswith((DELETED, STRAY))
         ]
 
-    def delete(self, directory: str, topic_id: TopicId, committed: Pending[None]) -> None:
-        """Take a directory out of the way, and remove it once the deletion of its topic is committed."""
+    def delete(self, directory: str, topic_id: TopicId) -> None:
+        """Take a directory out of the way at once, and remove it in a worker."""
         doomed = _renamed(directory, topic_id, DELETED)
         try:
             self._disk.rename(directory, doomed)
@@ -74,14 +73,7 @@ class Directories:
         except DiskFault as fault:
             log.warning("the data in %s is left to the next start, though its topic is deleted: %s", directory, fault)
             return
-        committed.then(lambda outcome: self._remove_if(outcome, doomed))
-
-    def _remove_if(self, committed: Pending[None], directory: str) -> None:
-        try:
-            committed.result()
-        except Refused:
-            return  # the next start tells whether the topic is deleted
-        self._remove(directory)
+        self._remove(doomed)
 
     def _remove(self, directory: str) -> None:
         removed = self._workers.run(lambda: self._disk.remove_tree(directory))

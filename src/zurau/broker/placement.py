@@ -21,6 +21,7 @@ from zurau.journal.records import LogId
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import TopicImage
+from zurau.partition.judging import Judges
 from zurau.partition.opening import producers_snapshot, read_topic_id, restore_producers, write_topic_id
 from zurau.partition.partition import Partition
 from zurau.partition.producers import Producers
@@ -50,8 +51,8 @@ class ClosedPartition:
     fault: Exception
     tried_at_ms: float
     tries: int = 1
-    #: Done when the deletion of its topic is committed; None while there is none.
-    deleted: Pending[None] | None = None
+    #: Its topic was deleted.
+    is_deleted: bool = False
 
     @property
     def due_at_ms(self) -> float:
@@ -78,6 +79,7 @@ class Placement:
         #: Called with a partition that could be opened after all.
         self._opened_late = opened_late
         self.directories = Directories(world)
+        self._judges = Judges(world.workers)
         self.partitions: dict[TopicPartition, Partition] = {}
         self.closed: dict[TopicPartition, ClosedPartition] = {}
         #: Those that a worker is trying to open.
@@ -139,6 +141,7 @@ class Placement:
             clock=self._world.clock,
             flusher=self._world.flusher,
             notes=self._journal.notes_of(LogId(topic_id, name.partition)),
+            judges=self._judges,
         )
         return partition
 
@@ -173,10 +176,10 @@ class Placement:
     def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[Opened]) -> None:
         self._opening.discard(name)
         failure = failure_of(outcome)
-        if closed.deleted is not None:
+        if closed.is_deleted:
             if failure is None:
                 outcome.result()[0].close(clean=False)
-            self.directories.delete(str(name), closed.topic_id, closed.deleted)
+            self.directories.delete(str(name), closed.topic_id)
         elif failure is not None:
             closed.tries += 1
             closed.tried_at_ms = self._world.clock.monotonic_ms()
@@ -200,8 +203,8 @@ class Placement:
             elif name in self.closed:
                 self.closed[name].settings = settings
 
-    def remove_topic(self, topic: TopicImage, committed: Pending[None]) -> None:
-        """Close a deleted topic's partitions, and remove their data once the deletion is committed.
+    def remove_topic(self, topic: TopicImage) -> None:
+        """Close a deleted topic's partitions and remove their data.
 
         Their directories get other names at once, so that a topic of the same name can be created.
         """
@@ -212,14 +215,10 @@ class Placement:
                 partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
             closed = self.closed.pop(name, None)
             if closed is not None:
-                closed.deleted = committed
+                closed.is_deleted = True
             if name not in self._opening and self._world.disk.exists(str(name)):
-                self.directories.delete(str(name), topic.topic_id, committed)
-        committed.then(lambda outcome: self._forget_if(outcome, topic))
-
-    def _forget_if(self, committed: Pending[None], topic: TopicImage) -> None:
-        if failure_of(committed) is None:
-            self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
+                self.directories.delete(str(name), topic.topic_id)
+        self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
 
     def close(self) -> dict[LogId, Offset]:
         """Leave every partition so that the next start is quick. Blocks: the last thing a broker does.
@@ -228,11 +227,13 @@ class Placement:
         """
         if self._retry_timer is not None:
             self._retry_timer.cancel()
-        return {
+        ended = {
             LogId(partition.topic_id, partition.name.partition): partition.log.end_offset
             for partition in self.partitions.values()
             if self._close(partition)
         }
+        self._judges.close(_broker_stops)
+        return ended
 
     def _close(self, partition: Partition) -> bool:
         partition.close(_broker_stops)

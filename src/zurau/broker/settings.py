@@ -91,7 +91,15 @@ class BrokerSettings:
         "queued.max.request.bytes",
         at_least=MIB,
         at_most=INT64_MAX,
-        doc="Memory for requests that have arrived in part or wait their turn; past it the largest holder is closed.",
+        doc="Memory for requests that are not answered yet; past it the largest holder is closed.",
+    )
+    queued_max_response_bytes: int = setting(
+        512 * MIB,
+        "queued.max.response.bytes",
+        at_least=MIB,
+        at_most=INT64_MAX,
+        doc="Memory for answers that clients have not taken. When it is short, fetches get smaller answers or wait, "
+        "and clients that take nothing of theirs for seconds are closed.",
     )
     fetch_max_bytes: int = setting(
         55 * MIB,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from zurau.broker.broker import Broker
 from zurau.broker.outcomes import failure_in, failure_of
+from zurau.errors import Abandoned
 from zurau.ids import TopicPartition
 from zurau.partition.opening import producers_snapshot
 from zurau.partition.partition import Partition
@@ -46,7 +47,7 @@ class Upkeep:
         self._timers: dict[str, Timer] = {}
         #: What to compact next: each partition once, in the order in which it was found to be due.
         self._to_compact: dict[TopicPartition, None] = {}
-        self._compacting = False
+        self._compacting: CompactionJob | None = None
         self._snapshot_size: dict[TopicPartition, int] = {}
 
     def start(self) -> None:
@@ -59,6 +60,8 @@ class Upkeep:
             timer.cancel()
         self._timers.clear()
         self._to_compact.clear()
+        if self._compacting is not None:
+            self._compacting.abandon()
 
     def _every(self, interval_ms: int, job: str, look: Callable[[Partition], None]) -> None:
         """Look at all partitions, then again after the interval."""
@@ -149,17 +152,18 @@ class Upkeep:
     def _compact(self, partition: Partition) -> None:
         job = partition.log.plan_compaction(self._broker.clock.now_ms(), partition.high_watermark)
         if job is not None:
-            self._compacting = True
+            self._compacting = job
             self._broker.workers.run(job.run).then(partial(self._compacted, partition, job))
 
     def _compacted(self, partition: Partition, job: CompactionJob, outcome: Pending[None]) -> None:
-        self._compacting = False
+        self._compacting = None
         if self._is_here(partition):  # or else everything the job made is deleted with it
             # Also after a failure: what the job left behind has to go, and the next one may come.
             finishing = failure_in(lambda: partition.log.finish_compaction(job))
             self._remove_files(partition)
             failure = failure_of(outcome) or finishing
-            self._note(COMPACTION, partition, failure)
+            if not isinstance(failure, Abandoned):
+                self._note(COMPACTION, partition, failure)
             if failure is None:
                 log.info("%s: compacted", partition.name)
         self._compact_next()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zurau.cli.endings import sigterm_unwinds
+from zurau.cli.endings import NotWritten, sigterm_unwinds
 from zurau.cli.options import (
     DEFAULT_BOOTSTRAP,
     DEFAULT_TIMEOUT_S,
@@ -188,9 +188,14 @@ def _write(text: bytes, written: list[int]) -> None:
     """
     descriptor = sys.stdout.fileno()
     rest = memoryview(text)
-    while rest:
-        written.extend(map(os.write, (descriptor,), (rest,)))
-        rest = rest[written[-1] :]
+    try:
+        while rest:
+            written.extend(map(os.write, (descriptor,), (rest,)))
+            rest = rest[written[-1] :]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise NotWritten(error) from error
 
 
 class Printing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -177,7 +178,7 @@ def line_batches(descriptor: int, advance: Callable[[int], None] = lambda _: Non
     while True:
         if not select.select([descriptor], [], [], 0)[0]:
             yield []
-        chunk = os.read(descriptor, CHUNK_BYTES)
+        chunk = _read(descriptor)
         if not chunk:
             break
         advance(len(chunk))
@@ -186,6 +187,17 @@ def line_batches(descriptor: int, advance: Callable[[int], None] = lambda _: Non
             yield lines
     if rest:
         yield [rest]
+
+
+def _read(descriptor: int) -> bytes:
+    from zurau.client.errors import ClientError
+
+    try:
+        return os.read(descriptor, CHUNK_BYTES)
+    except OSError as error:
+        if error.errno == errno.EBADF:
+            raise ClientError("stdin is closed; name a file, or pipe the lines in") from error
+        raise ClientError(f"cannot read the input: {error.strerror}; what came before it was written") from error
 
 
 class Written:

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from zurau.cli.endings import results_are_remarks
+from zurau.errors import SettingsError
 from zurau.node.settings import ENVIRONMENT_PREFIX, all_settings, load
 from zurau.settings import Setting, did_you_mean
 
@@ -43,10 +45,15 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"zurau: there is no flag {unknown[0]!r}{hint}; `zurau serve --help` lists them\n")
         return WRONG_USAGE
     file = flags.pop("config")
-    settings = load(flags, os.environ, Path(file) if file else None)
+    from zurau.node.run import Node, serve
 
-    from zurau.node.run import serve
-
+    try:
+        settings = load(flags, os.environ, Path(file) if file else None)
+        Node(settings)  # nothing is opened yet, but its addresses are read
+    except SettingsError as error:
+        sys.stderr.write(f"zurau: {error}\n")
+        return WRONG_USAGE
+    results_are_remarks()
     return serve(settings)
 
 

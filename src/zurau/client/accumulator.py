@@ -1,8 +1,8 @@
 """Records on their way out: gathered into one batch per partition until it is full or has waited long enough.
 
 With a key, a record's partition is that of Java's default partitioner, so that records written from here and from
-elsewhere meet. Without one, records stay with a partition until its batch is closed and then move to the next:
-that makes fewer and larger batches than dealing them out one by one.
+elsewhere meet. Without one, records begin at any partition, stay with it until its batch is closed and then move to
+the next: that makes fewer and larger batches than dealing them out one by one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
+from zurau.client.chance import chance
 from zurau.client.errors import ClientError
 from zurau.client.sequences import Numbered
 from zurau.ids import Offset, TopicPartition
@@ -151,7 +152,10 @@ class Accumulator:
     def choose_partition(self, topic: str, key: bytes | None, partition_count: int) -> TopicPartition:
         if key is not None:
             return TopicPartition(topic, partition_for_key(key, partition_count))
-        return TopicPartition(topic, self._sticky.setdefault(topic, 0) % partition_count)
+        if topic not in self._sticky:
+            # Any will do, but not the same for every program: many write a record or two and end.
+            self._sticky[topic] = chance.randrange(partition_count)
+        return TopicPartition(topic, self._sticky[topic] % partition_count)
 
     def close_due(self) -> None:
         """Close the batches that waited long enough."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from zurau.client.chance import chance
 from zurau.client.errors import ClientError
 
 T = TypeVar("T")
 
 FIRST_DELAY_S = 0.02
 LONGEST_DELAY_S = 1.0
-#: Our own: a program that has seeded Python's shared one wants its numbers for itself.
-_chance = random.Random()  # noqa: S311 - nothing secret
 
 
 class Deadline:
@@ -43,7 +41,7 @@ class Backoff:
         self._next_s = FIRST_DELAY_S
 
     def next_delay_s(self) -> float:
-        delay_s = self._next_s * _chance.uniform(0.8, 1.2)
+        delay_s = self._next_s * chance.uniform(0.8, 1.2)
         self._next_s = min(self._next_s * 2, LONGEST_DELAY_S)
         return delay_s
 

@@ -13,6 +13,9 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
   and recovery must not take a compacted one for that.
 - Batches of transactions stay as they are and replace nothing: which of them were aborted is not known here.
 - A segment with damage stays as it is, and nothing is merged across it.
+- Batches that cannot be read stay as they are too: an older version or another broker may have taken them. So do those
+  with more records than keys can be learned at a time. Nothing is learned from a batch that stays as it is, so its
+  tombstones must stay with it.
 - Memory is bounded by the number of keys that are learned at a time, some 200 bytes each. When there are more, the
   compaction ends where it stopped learning, and the next one goes on from there.
 
@@ -25,10 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import takewhile
+from typing import Self
 
 import msgspec
 
-from zurau.errors import CorruptData
+from zurau.errors import Abandoned, CorruptData
 from zurau.ids import Offset, ProducerId
 from zurau.log.batch_file import SegmentEnd
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
@@ -36,14 +40,17 @@ from zurau.log.recovery import open_segment
 from zurau.log.segment import NO_TIMESTAMP, Segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
-from zurau.records.batch import DELETE_HORIZON_BIT, BatchHeader, check_crc, parse_header
-from zurau.records.builder import encode_record, pack_batch
-from zurau.records.record import Record, iter_records
+from zurau.records.batch import DELETE_HORIZON_BIT, HEADER_BYTES, BatchHeader, check_crc, parse_header
+from zurau.records.builder import encode_packed, pack_batch
+from zurau.records.compression import decompress
+from zurau.records.record import UNPACKED_BYTES_MAX, Packed, packed_records
 from zurau.settings import INT32_MAX
 
 #: Keys learned at a time: about 100 MB.
 KEYS_MAX = 500_000
 _DIGEST_BYTES = 16
+#: Times beyond are nobody's, and differences between them would not fit into a record.
+_TIMESTAMP_MAX = 1 << 62
 
 
 class CompactionJob:
@@ -72,6 +79,7 @@ class CompactionJob:
         self.horizon_ms: int | None = None
         #: Which segments are replaced by which one. Filled by a run that went well.
         self.results: list[tuple[Sequence[Segment], Segment]] = []
+        self._is_abandoned = False
 
     def run(self) -> None:
         """The whole work. Blocks; reads only segments that no longer change. Raises `DiskFault` or `CorruptData`."""
@@ -81,11 +89,24 @@ class CompactionJob:
             self._commit(compacted)
         self.results = results
 
+    def abandon(self) -> None:
+        """End soon, with `Abandoned`: a broker that stops does not wait for the rest. Called by the loop."""
+        self._is_abandoned = True
+
     def left_behind(self) -> list[str]:
         """Files of a run that is not to be concluded. The logs come first: without them the rest means nothing."""
         stems = [segment.stem for segment in self.segments]
         states = (SWAP_SUFFIX, CLEANED_SUFFIX)
         return [stem + suffix + state for suffix in SUFFIXES for state in states for stem in stems]
+
+    def _read(self, segment: Segment, position: int, header: BatchHeader) -> bytes:
+        if self._is_abandoned:
+            raise Abandoned(f"the compaction of {self._directory} was abandoned")
+        batch = segment.file.read(position, header.length)
+        if not check_crc(batch, header):
+            segment.find_damage()  # the next compaction goes round it
+            raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
+        return batch
 
     # First pass: what is newest
 
@@ -98,12 +119,15 @@ class CompactionJob:
                     self._last_batches[header.producer_id] = header.base_offset
                 if header.base_offset < self.compacted_offset or is_full:
                     continue
-                if not _is_left_alone(header):
-                    for record in iter_records(_read(segment, position, header)):
-                        if record.key is not None:
-                            self._last_offsets[_digest(record.key)] = record.offset
+                content = _Content.read(header, self._read(segment, position, header))
+                records = () if content is None else content.records
+                if self._last_offsets and len(self._last_offsets) + len(records) > KEYS_MAX:
+                    is_full = True
+                    continue
+                for record in records:
+                    if record.key is not None:
+                        self._last_offsets[_digest(record.key)] = header.base_offset + record.offset_delta
                 self.compacted_offset = header.next_offset
-                is_full = len(self._last_offsets) >= KEYS_MAX
         if not is_full:
             self.compacted_offset = self.segments[-1].end.offset
 
@@ -142,7 +166,7 @@ class CompactionJob:
         for segment in group:
             for position, header in segment.headers():
                 is_last = segment is group[-1] and position + header.length == segment.size
-                batch = self._filter(_read(segment, position, header), header, is_last=is_last)
+                batch = self._filter(self._read(segment, position, header), header, is_last=is_last)
                 if batch is not None:
                     compacted.append(batch, parse_header(batch), self._settings.index_interval_bytes)
         compacted.index_time()
@@ -154,28 +178,31 @@ class CompactionJob:
 
     def _filter(self, batch: bytes, header: BatchHeader, *, is_last: bool) -> bytes | bytearray | None:
         """The batch with what stays of its records, or None if it may go as a whole."""
-        if _is_left_alone(header):
+        content = _Content.read(header, batch)
+        if content is None:
             return batch
-        records = list(iter_records(batch))
+        records = content.records
         kept = [record for record in records if self._is_kept(record, header)]
         horizon_ms = header.delete_horizon_ms
         if horizon_ms is None and header.last_offset < self.compacted_offset and _has_tombstone(kept):
-            horizon_ms = self._now_ms + self._settings.delete_retention_ms
+            horizon_ms = min(self._now_ms + self._settings.delete_retention_ms, _TIMESTAMP_MAX)
         elif len(kept) == len(records):
             self._note_horizon(kept, horizon_ms)
             return batch
         if not (kept or is_last or self._last_batches.get(header.producer_id) == header.base_offset):
             return None
         self._note_horizon(kept, horizon_ms)
-        return _rebuild(header, kept, horizon_ms)
+        return content.rebuild(kept, horizon_ms)
 
-    def _is_kept(self, record: Record, header: BatchHeader) -> bool:
-        if record.key is None or record.offset < self._last_offsets.get(_digest(record.key), 0):
+    def _is_kept(self, record: Packed, header: BatchHeader) -> bool:
+        if record.key is None:
+            return False
+        if header.base_offset + record.offset_delta < self._last_offsets.get(_digest(record.key), 0):
             return False
         horizon_ms = header.delete_horizon_ms
-        return record.value is not None or horizon_ms is None or horizon_ms > self._now_ms
+        return record.has_value or horizon_ms is None or horizon_ms > self._now_ms
 
-    def _note_horizon(self, kept: Sequence[Record], horizon_ms: int | None) -> None:
+    def _note_horizon(self, kept: Sequence[Packed], horizon_ms: int | None) -> None:
         if horizon_ms is not None and _has_tombstone(kept):
             self.horizon_ms = min(horizon_ms, self.horizon_ms if self.horizon_ms is not None else horizon_ms)
 
@@ -237,42 +264,52 @@ def swap_in(
     return sorted(kept, key=lambda segment: segment.base_offset), removals
 
 
-def _is_left_alone(header: BatchHeader) -> bool:
-    return header.is_control or header.is_transactional
+class _Content:
+    """The records of one batch. Values and headers stay as they are packed: only offsets, times and keys matter."""
+
+    def __init__(self, header: BatchHeader, data: bytes) -> None:
+        self._header = header
+        self._data = data
+        self.records = list(packed_records(header, data))
+
+    @classmethod
+    def read(cls, header: BatchHeader, batch: bytes) -> Self | None:
+        """None if the batch is to stay as it is."""
+        if header.is_control or header.is_transactional or header.record_count > KEYS_MAX:
+            return None
+        packed = memoryview(batch)[HEADER_BYTES:]
+        try:
+            content = cls(header, bytes(decompress(packed, header.compression, UNPACKED_BYTES_MAX)) if packed else b"")
+        except CorruptData:
+            return None
+        return content if all(abs(record.timestamp) <= _TIMESTAMP_MAX for record in content.records) else None
+
+    def rebuild(self, kept: Sequence[Packed], horizon_ms: int | None) -> bytearray:
+        """A batch of the records that are kept."""
+        header, view = self._header, memoryview(self._data)
+        base_timestamp = header.base_timestamp if horizon_ms is None else horizon_ms
+        payload = bytearray()
+        for record in kept:
+            rest = view[record.start : record.end]
+            encode_packed(payload, record.offset_delta, record.timestamp - base_timestamp, rest)
+        max_timestamp = header.max_timestamp
+        if not kept or not header.uses_append_time:
+            # Of an empty batch there is none, and no index leads to it.
+            max_timestamp = max((record.timestamp for record in kept), default=NO_TIMESTAMP)
+        facts = msgspec.structs.replace(
+            header,
+            attributes=header.attributes if horizon_ms is None else header.attributes | DELETE_HORIZON_BIT,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            record_count=len(kept),
+        )
+        return pack_batch(facts, payload)
 
 
-def _has_tombstone(records: Sequence[Record]) -> bool:
-    return any(record.value is None for record in records)
+def _has_tombstone(records: Sequence[Packed]) -> bool:
+    return any(not record.has_value for record in records)
 
 
 def _digest(key: bytes) -> bytes:
     """Short keys as they are, others by a digest; lengths tell them apart."""
     return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
-
-
-def _read(segment: Segment, position: int, header: BatchHeader) -> bytes:
-    batch = segment.file.read(position, header.length)
-    if not check_crc(batch, header):
-        segment.find_damage()  # the next compaction goes round it
-        raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
-    return batch
-
-
-def _rebuild(header: BatchHeader, records: Sequence[Record], horizon_ms: int | None) -> bytearray:
-    base_timestamp = header.base_timestamp if horizon_ms is None else horizon_ms
-    payload = bytearray()
-    for record in records:
-        delta_ms = record.timestamp - base_timestamp
-        encode_record(payload, record.offset - header.base_offset, delta_ms, record.key, record.value, record.headers)
-    max_timestamp = header.max_timestamp
-    if not records or not header.uses_append_time:
-        # Of an empty batch there is none, and no index leads to it.
-        max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-    facts = msgspec.structs.replace(
-        header,
-        attributes=header.attributes if horizon_ms is None else header.attributes | DELETE_HORIZON_BIT,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        record_count=len(records),
-    )
-    return pack_batch(facts, payload)

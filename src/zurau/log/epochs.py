@@ -64,7 +64,7 @@ class EpochCache:
             return epoch, log_end
         following = bisect_right(self.entries, epoch, key=lambda entry: entry.epoch)
         known = self.entries[following - 1].epoch if following else epoch
-        return known, self.entries[following].start_offset
+        return known, self.entries[following].start_offset if following < len(self.entries) else log_end
 
     def cut_end(self, offset: Offset) -> None:
         """Forget reigns that begin behind `offset`; one that begins exactly there is still common ground."""

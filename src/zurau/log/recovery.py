@@ -36,8 +36,10 @@ from zurau.log.files import (
     DELETED_SUFFIX,
     LEFTOVER_SUFFIXES,
     LOG_SUFFIX,
+    OFFSET_SUFFIX,
     SUFFIXES,
     SWAP_SUFFIX,
+    TIME_SUFFIX,
     complete_swap,
     is_segment_file,
     rename_away,
@@ -133,7 +135,13 @@ class Recovery:
     def _finish_compaction(self, names: list[str]) -> list[str]:
         for name in names:
             if name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-                complete_swap(self._disk, self._path(name.removesuffix(LOG_SUFFIX + SWAP_SUFFIX)))
+                stem = name.removesuffix(LOG_SUFFIX + SWAP_SUFFIX)
+                if any(stem + suffix + SWAP_SUFFIX not in names for suffix in SUFFIXES):
+                    # An index may be in place already, or be that of the old log. One index alone would be believed
+                    # for the whole segment, so both are made again.
+                    for suffix in (OFFSET_SUFFIX, TIME_SUFFIX):
+                        self._disk.remove(self._path(stem + suffix + SWAP_SUFFIX))
+                complete_swap(self._disk, self._path(stem))
         for name in self._disk.list_directory(self._directory):
             if name.endswith(SWAP_SUFFIX):
                 # An index whose log never was replaced, or already is: either way the one in place may be wrong.

@@ -1,4 +1,4 @@
-"""Finding records by time. Only the one batch that holds the answer is unpacked. Blocks."""
+"""Finding records by time. Only the one batch that holds the answer is unpacked, and nothing is built of it. Blocks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from zurau.errors import CorruptData
 from zurau.ids import Offset
 from zurau.log.batch_file import Place
 from zurau.log.segment import Segment
-from zurau.records.batch import BatchHeader, check_crc
-from zurau.records.record import Record, iter_records
+from zurau.records.batch import HEADER_BYTES, BatchHeader, check_crc
+from zurau.records.compression import decompress
+from zurau.records.pure_walk import INT64_MIN
+from zurau.records.record import UNPACKED_BYTES_MAX
+from zurau.records.walk import find_time
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -30,9 +33,9 @@ def find_by_timestamp(
             if header.base_offset >= upto:
                 return None
             if header.max_timestamp >= timestamp_ms:
-                for record in _records(segment, position, header, start, upto):
-                    if record.timestamp >= timestamp_ms:
-                        return OffsetAndTimestamp(record.offset, record.timestamp)
+                found = _look_into(segment, position, header, start, upto, at_least=timestamp_ms)
+                if found is not None:
+                    return found
     return None
 
 
@@ -46,9 +49,8 @@ def find_max_timestamp(segments: Sequence[Segment], start: Offset, upto: Offset)
         for position, header in sorted(_candidates(segment, start, upto), key=lambda one: -one[1].max_timestamp):
             if best is not None and header.max_timestamp <= best.timestamp:
                 break
-            for record in _records(segment, position, header, start, upto):
-                if best is None or record.timestamp > best.timestamp:
-                    best = OffsetAndTimestamp(record.offset, record.timestamp)
+            later = INT64_MIN if best is None else best.timestamp + 1
+            best = _look_into(segment, position, header, start, upto, at_least=later, latest=True) or best
     return best
 
 
@@ -65,14 +67,42 @@ def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple
         yield position, header
 
 
-def _records(segment: Segment, position: int, header: BatchHeader, start: Offset, upto: Offset) -> Iterator[Record]:
-    """The records of a batch that may be seen; none if it is damaged."""
+def _look_into(
+    segment: Segment,
+    position: int,
+    header: BatchHeader,
+    start: Offset,
+    upto: Offset,
+    *,
+    at_least: int,
+    latest: bool = False,
+) -> OffsetAndTimestamp | None:
+    """The first record of a batch that is as late as that, or the first of the latest; None if it is damaged.
+
+    Raises `CorruptData` if its producer packed it wrongly.
+    """
     batch = segment.batch(Place(header.base_offset, header.last_offset, position, position + header.length))
+    found: OffsetAndTimestamp | None = None
     try:
-        for record in iter_records(batch):
-            if start <= record.offset < upto:
-                yield record
+        found = _look_into_records(batch, header, start, upto, at_least=at_least, latest=latest)
     except CorruptData:
         if check_crc(batch, header):
-            raise  # its producer packed it so
+            raise
+    if found is None and not check_crc(batch, header):
         segment.find_damage()
+    return found
+
+
+def _look_into_records(
+    batch: bytes, header: BatchHeader, start: Offset, upto: Offset, *, at_least: int, latest: bool
+) -> OffsetAndTimestamp | None:
+    packed = memoryview(batch)[HEADER_BYTES : header.length]
+    payload = decompress(packed, header.compression, UNPACKED_BYTES_MAX) if packed else packed
+    base = header.base_offset
+    if header.uses_append_time:  # all records have the batch's
+        found = find_time(payload, header.record_count, 0, start - base, upto - base, INT64_MIN, latest=False)
+        return OffsetAndTimestamp(base + found[0], header.max_timestamp) if found else None
+    found = find_time(
+        payload, header.record_count, header.base_timestamp, start - base, upto - base, at_least, latest=latest
+    )
+    return OffsetAndTimestamp(base + found[0], found[1]) if found else None

@@ -9,25 +9,32 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from zurau.node.turns import LoopTurns
 from zurau.ports import Timer
 
 BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
 class SystemClock:
-    """Time as the operating system and the running event loop tell it."""
+    """Time as the operating system tells it, and timers of the running event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: LoopTurns) -> None:
         self._loop = loop
+        self._turns = turns
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
     def monotonic_ms(self) -> float:
-        return self._loop.time() * 1000
+        return time.monotonic() * 1000  # uvloop's own clock stands still during a step
 
     def call_later(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
-        return self._loop.call_later(delay_ms / 1000, callback)
+        return self._loop.call_later(delay_ms / 1000, self._fire, callback)
+
+    def _fire(self, callback: Callable[[], None]) -> None:
+        self._turns.begin()
+        callback()
+        self._turns.end(callback)
 
 
 class SystemRandomness:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-import resource
 import shutil
 import threading
 from collections import OrderedDict
@@ -21,11 +20,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from zurau.errors import DiskFault, FlushFailed
+from zurau.node import descriptors
 from zurau.ports import Buffer, WouldBlock
 from zurau.settings import MIB
 
-#: Descriptors kept open for files that nobody is using right now: at most these, and half of what the system allows.
-OPEN_FILES_MAX = 8192
 #: As much as clients commonly ask for at a time.
 SCRATCH_BYTES = 1 * MIB
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
@@ -51,7 +49,7 @@ class RealDisk:
     def __init__(self, root: str | os.PathLike[str], *, open_files_max: int | None = None) -> None:
         self.root = Path(root)
         self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - string paths: this is on every open
-        self._open_files_max = open_files_max or _open_files_allowed()
+        self._open_files_max = open_files_max or descriptors.for_files()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         #: Guards the descriptors of all files; held only for a few instructions.
         self._lock = threading.Lock()
@@ -261,12 +259,6 @@ class RealFile:
 
     def close(self) -> None:
         self._disk._close(self)
-
-
-def _open_files_allowed() -> int:
-    """The other half of the descriptors is for connections."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return OPEN_FILES_MAX if allowed == resource.RLIM_INFINITY else min(OPEN_FILES_MAX, allowed // 2)
 
 
 #: macOS has no fdatasync.

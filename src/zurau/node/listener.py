@@ -1,18 +1,23 @@
-"""Accepts Kafka clients and keeps count of them."""
+"""Lets Kafka clients in, keeps count of them, and sees to it that nobody holds too much for too long."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 
 from zurau.api.kafka.call import Caller, Endpoint
+from zurau.api.response_memory import ResponseMemory
 from zurau.broker.broker import Broker
-from zurau.errors import SettingsError
+from zurau.errors import ProtocolViolation
+from zurau.node import descriptors
+from zurau.node.acceptor import Acceptor
 from zurau.node.connection import Connection
+from zurau.node.departed import Departed
+from zurau.node.seldom import Seldom
+from zurau.node.slow_readers import SlowReaders
+from zurau.node.turns import LoopTurns
 from zurau.ports import Clock, Timer
 from zurau.settings import KIB, MINUTE_MS
 
@@ -22,73 +27,50 @@ SCRATCH_BYTES = 256 * KIB
 SWEEP_MS_MIN = 10
 #: How long a stop waits for clients to take what they are being sent.
 GOODBYE_MS = 500
-#: Pending connections the kernel may hold: many clients reconnect at once after a restart.
-BACKLOG = 1024
-
-
-async def bind(endpoint: Endpoint, connect: Callable[[], Connection]) -> asyncio.Server:
-    """Take an address without accepting yet, so that a broker that cannot have it touches nothing."""
-    try:
-        return await asyncio.get_running_loop().create_server(
-            connect, endpoint.host, endpoint.port, backlog=BACKLOG, start_serving=False
-        )
-    except OSError as error:
-        raise SettingsError(
-            f"cannot listen on {endpoint.host}:{endpoint.port}: {_reason(error)}; "
-            "choose another address with --kafka HOST:PORT (port 0 takes a free one)"
-        ) from error
-
-
-async def _stop_accepting(server: asyncio.Server) -> None:
-    loop = asyncio.get_running_loop()
-    for listening in server.sockets:
-        # Before the server is closed: asyncio 3.11 loses a connection that it has accepted and not yet made.
-        loop.remove_reader(listening.fileno())
-    await _give_turns()
-    server.close()
 
 
 async def _give_turns() -> None:
-    """Let the loop do what follows from what was done: accepting and closing take a few rounds each."""
+    """Let the loop do what follows from what was done: closing takes a few rounds."""
     for _ in range(4):
         await asyncio.sleep(0)
 
 
-def _reason(error: OSError) -> str:
-    """What the system says; asyncio wraps it in a sentence of its own that repeats the address."""
-    return os.strerror(error.errno) if error.errno else str(error)
-
-
 class Listener:
-    """One listening socket and the connections that came through it."""
+    """The connections that came through some listening sockets."""
 
-    def __init__(self, broker: Broker, clock: Clock, advertise: Endpoint | None) -> None:
+    def __init__(self, broker: Broker, clock: Clock, turns: LoopTurns, advertise: Endpoint | None) -> None:
         self.broker = broker
         self.clock = clock
+        self.turns = turns
         #: Every connection reads into this one buffer; what it reads is parsed before another one reads.
         self.scratch = bytearray(SCRATCH_BYTES)
         self.max_frame_bytes = broker.settings.socket_request_max_bytes
+        self._counters = broker.world.counters
+        self.response_memory = ResponseMemory(broker.settings.queued_max_response_bytes, self._counters)
+        self.slow_readers = SlowReaders(self.response_memory, clock, self._counters)
+        self.departed = Departed(clock)
+        self.call_soon = asyncio.get_running_loop().call_soon
         self._advertise = advertise
+        self._descriptors = descriptors.for_connections()
         self._connections: dict[Connection, None] = {}
-        self._held_bytes = 0
-        self._server: asyncio.Server | None = None
+        self._is_full = False
+        self._acceptor: Acceptor | None = None
         self._sweep_timer: Timer | None = None
         self._all_gone: asyncio.Event | None = None
+        self._violations, self._refusals, self._greedy = Seldom(log), Seldom(log), Seldom(log)
 
-    async def listen(self, server: asyncio.Server) -> Endpoint:
+    def listen(self, sockets: list[socket.socket]) -> Endpoint:
         """Start to accept at what `bind` took; returns the address with its real port."""
-        self._server = server
-        await server.start_serving()
+        self._acceptor = Acceptor(sockets, self.turns, self._may_enter, lambda: Connection(self), self._one_less)
+        self._acceptor.start()
         self._sweep_later()
-        host, port = server.sockets[0].getsockname()[:2]
+        host, port = sockets[0].getsockname()[:2]
         return Endpoint(host, port)
 
     async def stop(self) -> None:
         """Accept no more and close every connection, once what it is being sent has left or after a while."""
-        if self._sweep_timer is not None:
-            self._sweep_timer.cancel()
-        if self._server is not None:
-            await _stop_accepting(self._server)
+        if self._acceptor is not None:
+            await self._acceptor.stop()
         self._all_gone = asyncio.Event()
         for connection in list(self._connections):
             connection.close()
@@ -98,33 +80,71 @@ class Listener:
         for connection in list(self._connections):
             connection.abort()
         await _give_turns()
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+        self.slow_readers.stop()
+        self.departed.stop()
+
+    # Who is here
+
+    def _may_enter(self) -> bool:
+        """Whether one more connection can be had; says so once when not."""
+        count, allowed = self._counters.connections, self.broker.settings.max_connections
+        if count < min(allowed, self._descriptors):
+            self._counters.connections += 1
+            self._counters.connections_accepted += 1
+            self._is_full = False
+            return True
+        self._counters.connections_refused += 1
+        if not self._is_full:
+            self._is_full = True
+            reason = (
+                f"max.connections={allowed} is reached"
+                if allowed <= self._descriptors
+                else f"the system allows this process {descriptors.allowed()} open files, and the others are for "
+                "the log; raise the limit with ulimit -n"
+            )
+            self._refusals.warning("refusing connections beyond %d: %s", count, reason)
+        return False
 
     def admit(self, connection: Connection, transport: asyncio.Transport) -> Caller | None:
-        """Count a new connection in; None when there are too many, or it is gone already."""
-        peer = transport.get_extra_info("peername")
-        if peer is None:
-            return None  # reset while it was being accepted, as port scanners do
-        if len(self._connections) >= self.broker.settings.max_connections:
-            log.warning("refusing a connection: max.connections=%d reached", self.broker.settings.max_connections)
-            return None
+        """Get to know a new connection; None when it is gone already."""
         self._connections[connection] = None
-        sock: socket.socket = transport.get_extra_info("socket")
-        with suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
-        return Caller(host=peer[0], dialled=self._advertise or Endpoint(local[0], local[1]))
+        if peer is None or local is None:
+            return None  # reset while it was being accepted, as port scanners do
+        dialled = self._advertise or Endpoint(local[0], local[1])
+        return Caller(peer[0], dialled, connection.resume, connection.responses)
 
     def forget(self, connection: Connection) -> None:
+        self._one_less()
         self._connections.pop(connection, None)
         if self._all_gone is not None and not self._connections:
             self._all_gone.set()
 
+    def _one_less(self) -> None:
+        self._counters.connections -= 1
+
+    def violated(self, connection: Connection, violation: ProtocolViolation) -> None:
+        self._counters.protocol_violations += 1
+        self._violations.warning("closing the connection of %s: %s", connection.describe(), violation)
+
+    # What they hold
+
     def memory_changed(self, change: int) -> None:
         """Keep the memory of unfinished requests bounded: past the limit, whoever holds most has to go."""
-        self._held_bytes += change
-        if self._held_bytes > self.broker.settings.queued_max_request_bytes:
+        self._counters.request_bytes += change
+        if change > 0 and self._counters.request_bytes > self.broker.settings.queued_max_request_bytes:
             largest = max(self._connections, key=lambda connection: connection.held_bytes)
-            log.warning("closing a connection that holds %d bytes of unfinished requests", largest.held_bytes)
+            self._counters.closed_for_request_memory += 1
+            self._greedy.warning(
+                "closing the connection of %s, which holds %d bytes of unfinished requests: all of them together "
+                "hold more than queued.max.request.bytes=%d",
+                largest.describe(),
+                largest.held_bytes,
+                self.broker.settings.queued_max_request_bytes,
+            )
             largest.abort()
 
     def _sweep(self) -> None:

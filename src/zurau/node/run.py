@@ -10,7 +10,6 @@ import asyncio
 import fcntl
 import logging
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
@@ -21,15 +20,18 @@ from zurau.api.kafka.call import Endpoint
 from zurau.broker.broker import Broker
 from zurau.broker.identity import load_identity
 from zurau.broker.upkeep import Upkeep
+from zurau.counters import Counters
 from zurau.errors import SettingsError
 from zurau.ids import BrokerId
 from zurau.memory import keep_freed_memory
+from zurau.node import descriptors
+from zurau.node.acceptor import bind
 from zurau.node.clock import SystemClock, SystemRandomness, read_boot_id
-from zurau.node.connection import Connection
 from zurau.node.disk import RealDisk
-from zurau.node.listener import Listener, bind
+from zurau.node.listener import Listener
 from zurau.node.settings import Settings
 from zurau.node.threads import FlushThread, Threads
+from zurau.node.turns import LoopTurns
 from zurau.pending import Pending, start
 from zurau.ports import World
 
@@ -51,25 +53,31 @@ class Node:
 
     async def start(self) -> Endpoint:
         """Open everything and listen; returns the address with its real port."""
-        server = await bind(self._listening_at, lambda: Connection(self._listener))
+        sockets = await bind(self._listening_at.host, self._listening_at.port, "--kafka")
         try:
             self._lock = lock_directory(Path(self._settings.node.dir))
             await self._open_broker()
         except BaseException:
-            server.close()
+            for bound in sockets:
+                bound.close()
             raise
         self._upkeep = Upkeep(self.broker)
         self._upkeep.start()
-        self._listener = Listener(self.broker, self.broker.clock, self._advertise)
-        return await self._listener.listen(server)
+        self._listener = Listener(self.broker, self.broker.clock, self._turns, self._advertise)
+        return self._listener.listen(sockets)
 
     async def _open_broker(self) -> None:
         settings = self._settings
         loop = asyncio.get_running_loop()
-        self._workers = Threads(loop, WORKER_THREADS, "worker")
-        self._flusher = FlushThread(loop)
+        counters = Counters()
+        self._turns = LoopTurns(loop, counters)
+        self._workers = Threads(loop, self._turns, WORKER_THREADS, "worker")
+        self._flusher = FlushThread(loop, self._turns)
         disk = RealDisk(settings.node.dir)
-        world = World(disk, SystemClock(loop), self._workers, self._flusher, SystemRandomness(), read_boot_id())
+        clock = SystemClock(loop, self._turns)
+        world = World(
+            disk, clock, self._workers, self._flusher, SystemRandomness(), read_boot_id(), self._turns, counters
+        )
         try:
             identity = load_identity(disk, world.randomness, BrokerId(settings.node.node_id))
             self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)
@@ -95,7 +103,7 @@ def serve(settings: Settings) -> int:
     if sys.flags.optimize:
         raise SettingsError("python -O removes the checks that protect your data; run without it")
     logging.basicConfig(level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    _allow_many_files()
+    descriptors.allow_many()
     with asyncio.Runner(loop_factory=_fast_loop_factory()) as runner:
         runner.run(_serve_until_signal(settings))
     return 0
@@ -113,12 +121,6 @@ async def _serve_until_signal(settings: Settings) -> None:
     await stopped.wait()
     log.info("stopping")
     await node.stop()
-
-
-def _allow_many_files() -> None:
-    """A shell usually allows 1024 open files, connections among them, though the system allows many more."""
-    _, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
 
 
 def _announce(settings: Settings, endpoint: Endpoint) -> None:

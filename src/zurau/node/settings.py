@@ -27,7 +27,9 @@ class NodeSettings:
 
     dir: str = setting("zurau-data", "log.dirs", doc="Directory for everything that is stored. Made if absent.")
     kafka: str = setting(
-        "127.0.0.1:9092", "listeners", doc="Address to listen on for Kafka clients. Port 0 takes a free one."
+        "127.0.0.1:9092",
+        "listeners",
+        doc="HOST:PORT to listen on for Kafka clients; PLAINTEXT://HOST:PORT is the same. Port 0 takes a free one.",
     )
     advertise: str = setting(
         "",

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from zurau.node.turns import LoopTurns
 from zurau.pending import Pending
 
 T = TypeVar("T")
@@ -22,8 +23,9 @@ Job = tuple[Callable[[], Any], Pending[Any]]
 class _Completions:
     """Carries outcomes from threads to the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: LoopTurns) -> None:
         self._loop = loop
+        self._turns = turns
         self._outcomes: deque[tuple[Pending[Any], Any, BaseException | None]] = deque()
         self._lock = threading.Lock()
         self._wake_up_scheduled = False
@@ -42,6 +44,7 @@ class _Completions:
         with self._lock:
             outcomes, self._outcomes = self._outcomes, deque()
             self._wake_up_scheduled = False
+        self._turns.begin()
         try:
             while outcomes:
                 pending, value, error = outcomes.popleft()
@@ -52,13 +55,14 @@ class _Completions:
         finally:
             if outcomes:  # a callback had a defect, which asyncio logs; the others still get theirs
                 self.add(list(outcomes))
+            self._turns.end("what workers finished")
 
 
 class Threads:
     """Workers: each piece of work runs in whichever thread is free. Threads start when first needed."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, count: int, name: str) -> None:
-        self._completions = _Completions(loop)
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: LoopTurns, count: int, name: str) -> None:
+        self._completions = _Completions(loop, turns)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._count = count
         self._name = name
@@ -83,14 +87,15 @@ class Threads:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            self._completions.add([_outcome(job)])
+            if not job[1].is_done:  # or else whoever asked has been ended, and nobody wants the outcome
+                self._completions.add([_outcome(job)])
 
 
 class FlushThread:
     """Group commit: all flushes that were asked for while one ran are done together, then reported together."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._completions = _Completions(loop)
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: LoopTurns) -> None:
+        self._completions = _Completions(loop, turns)
         self._asked: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 

@@ -1,33 +1,32 @@
 """Runs a machine on a partition.
 
-A question goes in by `ask`. What the machine decides is appended to the log and applied at once; the replies are
-released when the high watermark has passed everything applied so far. A reply without records of its own waits too,
-so nobody is told of something that could still be lost.
+A question goes in by `ask`. What the machine decides is appended to the log and applied at once, so that the next
+decision builds on it; the replies are released when the high watermark has passed everything applied so far. A reply
+without records of its own waits too, so nobody is told of something that could still be lost. The state of the machine
+is therefore the host's alone: it is ahead of what is committed. Whoever wants to look without asking reads the
+committed log (see `broker/cluster_view.py`).
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from zurau.errors import CorruptData, ProtocolViolation, Refused
+from zurau.errors import Refused
 from zurau.ids import Offset
 from zurau.machines.machine import Decision, Machine, StateRecord, Ticket
 from zurau.partition.partition import Partition
+from zurau.partition.replay import Replay
+from zurau.partition.snapshots import NO_SNAPSHOT, Snapshot
 from zurau.pending import Pending
 from zurau.ports import Clock, Timer
-from zurau.records.batch import BatchHeader, check_crc, iter_batches
 from zurau.records.builder import NewRecord, build_batch
-from zurau.records.record import iter_records
-from zurau.settings import MIB
-
-log = logging.getLogger("zurau.host")
 
 Command = TypeVar("Command")
 
-#: Read at once when a log is replayed. Any value is right: a batch comes whole.
-READ_BYTES = 1 * MIB
+#: What a batch and a record take besides keys and values, at most: the header; lengths and deltas.
+RECORD_BATCH_OVERHEAD = 61
+RECORD_OVERHEAD = 32
 
 
 class MachineHost(Generic[Command]):
@@ -44,22 +43,16 @@ class MachineHost(Generic[Command]):
         self._last_ticket = 0
         self._applied: Offset = partition.log.start_offset
         #: Stretches of offsets that the log does not hold (any more): the first one, and the one after the last.
-        self.gaps: list[tuple[Offset, Offset]] = [(0, self._applied)] if self._applied else []
+        self.gaps: list[tuple[Offset, Offset]] = []
         self._timer: Timer | None = None
         self._timer_at_ms: int | None = None
 
-    def load(self) -> None:
+    def load(self, snapshot: Snapshot = NO_SNAPSHOT) -> None:
         """Replay the whole log into the machine. Raises `CorruptData` rather than to replay something else."""
-        stored = self.partition.log
-        while self._applied < stored.end_offset:
-            try:
-                chunk = stored.read(self._applied, READ_BYTES, stored.end_offset, may_block=True)
-            except CorruptData as damage:
-                raise self._damaged(self._applied, damage) from damage
-            if not chunk:  # nothing is left behind the last batch
-                self.gaps.append((self._applied, stored.end_offset))
-                self._applied = stored.end_offset
-            self._apply_batches(memoryview(chunk))
+        replay = Replay(self.partition, self.machine.apply)
+        replay.restore(snapshot)
+        replay.catch_up(self.partition.log.end_offset)
+        self._applied, self.gaps = replay.next_offset, replay.gaps
         self.machine.loaded(self._now_ms())
         self._watch_deadline()
 
@@ -96,10 +89,11 @@ class MachineHost(Generic[Command]):
 
     def _write(self, decision: Decision) -> None:
         now_ms = self._clock.now_ms()
-        batch = build_batch([NewRecord(key=r.key, value=r.value, timestamp=now_ms) for r in decision.records])
-        self._applied = self.partition.append_own(batch)
-        for record in decision.records:
-            self.machine.apply(record)
+        for records in _batches(decision.records, self.partition.log.settings.max_message_bytes):
+            batch = build_batch([NewRecord(key=r.key, value=r.value, timestamp=now_ms) for r in records])
+            self._applied = self.partition.append_own(batch)
+            for record in records:
+                self.machine.apply(record)
 
     def _release_when_committed(self, decision: Decision) -> None:
         replies = [(self._waiting.pop(ticket), reply) for ticket, reply in decision.replies]
@@ -109,38 +103,6 @@ class MachineHost(Generic[Command]):
                 _deliver(pending, reply, committed)
 
         self.partition.wait_high_watermark(self._applied).then(release)
-
-    def _apply_batches(self, chunk: memoryview) -> None:
-        for header, batch in iter_batches(chunk):
-            if header.base_offset > self._applied or not header.record_count:
-                # A batch without records is what a repair leaves in the place of what was given up.
-                self.gaps.append((self._applied, header.base_offset if header.record_count else header.next_offset))
-            self._apply_batch(batch, header)
-            self._applied = header.next_offset
-
-    def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:
-        try:
-            if not check_crc(batch, header):
-                raise CorruptData("its checksum is wrong")
-            for record in iter_records(batch):
-                self._apply_stored(StateRecord(record.key, record.value), record.offset)
-        except (CorruptData, ProtocolViolation, LookupError) as fault:
-            raise self._damaged(header.base_offset, fault) from fault
-
-    def _damaged(self, offset: Offset, fault: Exception) -> CorruptData:
-        return CorruptData(
-            f"{self.partition.name} is damaged at offset {offset} ({fault}); look at it with `zurau log check`, and "
-            "restore its directory from a copy or give up what is damaged with `zurau log repair`"
-        )
-
-    def _apply_stored(self, record: StateRecord, offset: Offset) -> None:
-        try:
-            self.machine.apply(record)
-        except LookupError:
-            if not self.gaps:
-                raise
-            # The log was repaired, and this builds on what was given up.
-            log.warning("%s: the record at offset %d means nothing without a lost one", self.partition.name, offset)
 
     def _watch_deadline(self) -> None:
         """Have a timer that fires no later than the machine's next deadline.
@@ -163,6 +125,18 @@ class MachineHost(Generic[Command]):
             self._carry_out(self.machine.time_passed(self._now_ms()))
         else:
             self._watch_deadline()
+
+
+def _batches(records: Sequence[StateRecord], max_bytes: int) -> Iterator[Sequence[StateRecord]]:
+    """The records in as few batches as the topic's limit allows. A larger one has a batch of its own."""
+    first, size = 0, RECORD_BATCH_OVERHEAD
+    for index, record in enumerate(records):
+        record_bytes = len(record.key or b"") + len(record.value or b"") + RECORD_OVERHEAD
+        if index > first and size + record_bytes > max_bytes:
+            yield records[first:index]
+            first, size = index, RECORD_BATCH_OVERHEAD
+        size += record_bytes
+    yield records[first:]
 
 
 def _deliver(pending: Pending[Any], reply: Any, committed: Pending[None]) -> None:

@@ -1,7 +1,8 @@
 """One partition: the rules by which a batch gets in and records get out.
 
-The line of an append: check (size, checksum, what producers may send), recognise a retry, stamp offset and epoch in
-place, write, then flush in the background. The high watermark moves when the replica core says so, and whoever waits
+The line of an append: examine (header, checksum, every record), recognise a retry, stamp offset and epoch in place,
+write, then flush in the background. A batch that takes long to examine leaves the loop for it, and those that come
+after it wait (`judging.py`). The high watermark moves when the replica core says so, and whoever waits
 for it is released.
 """
 
@@ -17,11 +18,13 @@ from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
+from zurau.partition.judging import Judges, Line
 from zurau.partition.producers import Producers
 from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
 from zurau.ports import Clock, Flusher, Timer
 from zurau.records.batch import BatchHeader, stamp
+from zurau.records.compression import TooLarge
 from zurau.replica.lone import LoneReplica
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -46,8 +49,8 @@ class Partition:
     """A partition that this broker leads."""
 
     __slots__ = (
-        "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_notes", "_waiters",
-        "broker_id", "fault", "log", "name", "producers", "replica", "topic_id",
+        "_admission", "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
+        "broker_id", "fault", "log", "name", "on_commit", "producers", "replica", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +64,7 @@ class Partition:
         producers: Producers,
         clock: Clock,
         flusher: Flusher,
+        judges: Judges,
         notes: LogNotes | None = None,
     ) -> None:
         """`notes`: where to write down how far the log is flushed."""
@@ -83,6 +87,10 @@ class Partition:
         self._waiters = Waiters()
         if notes is not None:
             notes.flushed(log.flushed_offset)
+        self._admission = Admission(log.settings)
+        self._line = Line(judges, self._rules, self._append_examined)
+        #: Called when the high watermark has moved, before anybody who waits for that is told.
+        self.on_commit: Callable[[], None] = _nobody_follows
         self._stored_more()
 
     # What is known of it
@@ -108,19 +116,38 @@ class Partition:
 
     # Getting in
 
-    def append(self, batch: memoryview, header: BatchHeader) -> Appended:
-        """Check, stamp and write one batch from a producer. Raises `Refused` with nothing changed."""
-        now_ms = self._clock.now_ms()
-        admission = Admission(self.log.settings, now_ms)
+    def append(self, batch: memoryview, header: BatchHeader) -> Appended | Pending[Appended]:
+        """Check, stamp and write one batch from a producer: at once, or later if it takes long to examine.
+
+        Batches are written in the order of the calls. Raises `Refused` with nothing changed.
+        """
+        admission, now_ms = self._rules()
         admission.check(batch, header)
+        if not self._line and admission.is_quick(batch, header):
+            try:
+                examined = admission.examine(batch, header, now_ms, admission.quick_limit(header))
+            except TooLarge:
+                return self._line.join(batch, header)
+            return self._append_examined(examined, header, now_ms)
+        return self._line.join(batch, header)
+
+    def _rules(self) -> tuple[Admission, int]:
+        """Of this moment, and the moment."""
+        if self._admission.settings is not self.log.settings:
+            self._admission = Admission(self.log.settings)
+        return self._admission, self._clock.now_ms()
+
+    def _append_examined(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
         if header.producer_id >= 0:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
-                return Appended(repeated.base_offset, next_offset, -1)
-        written = self._write(admission.make_ready(batch, header))
+                return Appended(repeated.base_offset, next_offset, repeated.timestamp)
+        written = self._write(batch)
         self.producers.written(written, now_ms)
-        return Appended(written.base_offset, written.next_offset, now_ms if written.uses_append_time else -1)
+        return Appended(
+            written.base_offset, written.next_offset, written.max_timestamp if written.uses_append_time else -1
+        )
 
     def append_own(self, batch: bytearray) -> Offset:
         """Write a batch of the broker's own making; returns the offset at which it is committed."""
@@ -166,6 +193,7 @@ class Partition:
 
     def _stored_upto(self, offset: Offset) -> None:
         if self.replica.stored(self.broker_id, offset):
+            self.on_commit()
             self._waiters.release(self.replica.high_watermark)
 
     def _flush(self) -> None:
@@ -273,7 +301,12 @@ class Partition:
         self._is_closed = True
         if self._flush_timer is not None:
             self._flush_timer.cancel()
+        self._line.close(error)
         self._waiters.fail_all(error())
+
+
+def _nobody_follows() -> None:
+    """Most partitions have no machine whose committed state somebody looks at."""
 
 
 def refusal(fault: DiskFault) -> Refused:

@@ -133,6 +133,14 @@ def stamp(buffer: bytearray | memoryview, base_offset: Offset, leader_epoch: Epo
     return parse_header(buffer, position)
 
 
+def stamp_create_time(buffer: bytearray | memoryview, max_timestamp: int) -> None:
+    """Let the records' own timestamps count, of which this is the largest, in place. The checksum is made anew."""
+    (attributes,) = _ATTRIBUTES.unpack_from(buffer, _ATTRIBUTES_AT)
+    _ATTRIBUTES.pack_into(buffer, _ATTRIBUTES_AT, attributes & ~APPEND_TIME_BIT)
+    _MAX_TIMESTAMP.pack_into(buffer, _MAX_TIMESTAMP_AT, max_timestamp)
+    seal(buffer)
+
+
 def stamp_append_time(buffer: bytearray | memoryview, now_ms: int) -> None:
     """Replace the records' timestamps by one for the batch, in place. The checksum covers it and is made anew."""
     (attributes,) = _ATTRIBUTES.unpack_from(buffer, _ATTRIBUTES_AT)

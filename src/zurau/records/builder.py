@@ -20,7 +20,7 @@ from zurau.records.batch import (
     BatchHeader,
     seal,
 )
-from zurau.records.compression import Compression, compress, decompress
+from zurau.records.compression import Compression, compress
 from zurau.records.record import Header
 
 NO_TIMESTAMP = -1
@@ -130,11 +130,10 @@ def pack_batch(header: BatchHeader, payload: Buffer) -> bytearray:
     return batch
 
 
-def repack(batch: memoryview, header: BatchHeader, codec: Compression, limit_bytes: int) -> bytearray:
-    """The same records under another codec. They are not looked into. Raises `CorruptData`."""
-    payload = decompress(batch[HEADER_BYTES:], header.compression, limit_bytes)
+def repack(header: BatchHeader, payload: Buffer, codec: Compression) -> bytearray:
+    """A batch of the same records under another codec; `payload` is what the old one unpacked to."""
     attributes = header.attributes & ~COMPRESSION_MASK | codec
-    return pack_batch(msgspec.structs.replace(header, attributes=attributes), bytes(payload))
+    return pack_batch(msgspec.structs.replace(header, attributes=attributes), payload)
 
 
 def encode_record(
@@ -158,6 +157,16 @@ def encode_record(
         _write_bytes(body, content)
     write_varint(output, len(body))
     output += body
+
+
+def encode_packed(output: bytearray, offset_delta: int, timestamp_delta: int, rest: Buffer) -> None:
+    """Add one record of which everything behind the offset is encoded already, with its length before it."""
+    body = bytearray(1)
+    write_varint(body, timestamp_delta)
+    write_varint(body, offset_delta)
+    write_varint(output, len(body) + len(rest))
+    output += body
+    output += rest
 
 
 def write_varint(output: bytearray, number: int) -> None:

@@ -20,6 +20,15 @@ from zurau.errors import CorruptData
 from zurau.ports import Buffer
 from zurau.records.frame_sizes import lz4_content_bytes, zstd_content_bytes
 
+try:
+    from zurau.records._walk import new_buffer
+except ImportError:  # nothing could be compiled where this was installed
+    new_buffer = bytearray  # type: ignore[assignment]
+
+
+class TooLarge(CorruptData):
+    """The content is larger than allowed, or damaged so that this cannot be told."""
+
 
 class Compression(IntEnum):
     """Numbers as in a batch's attributes; lower-case names are those of the `compression.type` setting."""
@@ -41,6 +50,7 @@ _BLOCK_LENGTH = struct.Struct(">i")
 #: What to expect of a frame that does not say how large its content is.
 _USUAL_RATIO = 8
 _ROOM_BYTES_MIN = 4096
+_GZIP_PIECE_BYTES = 1 << 20
 
 
 def compress(data: Buffer, codec: int) -> bytes:
@@ -62,7 +72,7 @@ def compress(data: Buffer, codec: int) -> bytes:
 
 
 def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
-    """The content of `data`, at most `limit_bytes` of it. Raises `CorruptData` if it is damaged or larger."""
+    """The content of `data`. Raises `CorruptData` if it is damaged, `TooLarge` if it is over `limit_bytes`."""
     match codec:
         case Compression.NONE:
             return data
@@ -77,6 +87,19 @@ def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
     raise CorruptData(f"there is no compression codec {codec}")
 
 
+def likely_bytes(data: Buffer, codec: int) -> int:
+    """What `data` will probably unpack to, by what it says of itself. Whoever sent it may be lying."""
+    told: int | None = None
+    match codec:
+        case Compression.NONE:
+            return len(data)
+        case Compression.GZIP:
+            told = int.from_bytes(data[-4:], "little")  # true of one member of less than 4 GiB
+        case Compression.ZSTD:
+            told = zstd_content_bytes(data)
+    return max(told or _USUAL_RATIO * len(data), len(data))
+
+
 def _compress_xerial(data: memoryview) -> bytes:
     parts = [_XERIAL_HEADER]
     for start in range(0, len(data), _SNAPPY_BLOCK_BYTES):
@@ -85,21 +108,38 @@ def _compress_xerial(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_gzip(data: Buffer, limit_bytes: int) -> bytes:
-    content = bytearray()
+def _decompress_gzip(data: Buffer, limit_bytes: int) -> Buffer:
+    """In pieces, so that other threads get their turn: joining all of it at the end would stop them."""
+    pieces: list[bytes] = []
+    size = 0
     rest: Buffer = data
     while rest:
         stream = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            content += stream.decompress(rest, limit_bytes + 1 - len(content))
-        except zlib.error as error:
-            raise CorruptData(f"gzip: {error}") from None
-        if len(content) > limit_bytes:
-            raise _too_large(limit_bytes)
-        if not stream.eof:
-            raise CorruptData("gzip: the data ends too early")
+        while not stream.eof:
+            try:
+                piece = stream.decompress(rest, _GZIP_PIECE_BYTES)
+            except zlib.error as error:
+                raise CorruptData(f"gzip: {error}") from None
+            rest = stream.unconsumed_tail
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit_bytes:
+                raise _too_large(limit_bytes)
+            if not (piece or rest or stream.eof):
+                raise CorruptData("gzip: the data ends too early")
         rest = stream.unused_data
-    return bytes(content)
+    return pieces[0] if len(pieces) == 1 else _joined(pieces, size)
+
+
+def _joined(pieces: list[bytes], size: int) -> memoryview:
+    """One buffer in their place."""
+    content = memoryview(new_buffer(size))
+    end = size
+    while pieces:
+        piece = pieces.pop()
+        content[end - len(piece) : end] = piece
+        end -= len(piece)
+    return content
 
 
 def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytes:
@@ -109,6 +149,9 @@ def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytes:
     position = len(_XERIAL_HEADER)
     left = limit_bytes
     while position < len(data):
+        if data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:  # one stream behind the other
+            position += len(_XERIAL_HEADER)
+            continue
         if position + _BLOCK_LENGTH.size > len(data):
             raise CorruptData("snappy: the data ends too early")
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)
@@ -137,15 +180,15 @@ def _decompress_frame(
     """Into a buffer of the size that the frame tells; if it tells none, into one that is made larger until it fits."""
     room = min(max(expected_bytes or _USUAL_RATIO * len(data), _ROOM_BYTES_MIN), limit_bytes)
     while True:
-        output = bytearray(room)
+        output = new_buffer(room)
         try:
             return memoryview(output)[: decompress_into(data, output)]
         except cramjam.DecompressionError as error:
             # "Too small" and "damaged" come as the same error; only at the limit does it matter which.
             if room == limit_bytes:
-                raise CorruptData(f"damaged, or unpacks to more than {limit_bytes} bytes: {error}") from None
+                raise TooLarge(f"damaged, or unpacks to more than {limit_bytes} bytes: {error}") from None
         room = min(4 * room, limit_bytes)
 
 
-def _too_large(limit_bytes: int) -> CorruptData:
-    return CorruptData(f"unpacks to more than {limit_bytes} bytes")
+def _too_large(limit_bytes: int) -> TooLarge:
+    return TooLarge(f"unpacks to more than {limit_bytes} bytes")

@@ -17,6 +17,7 @@ _U64 = struct.Struct("<Q")
 #: From the bits of the block descriptor.
 _LZ4_BLOCK_BYTES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _LZ4_RAW_BLOCK = 1 << 31
+_LZ4_INDEPENDENT = 0x20
 
 
 def lz4_content_bytes(frame: Buffer) -> int | None:
@@ -38,6 +39,22 @@ def lz4_content_bytes(frame: Buffer) -> int | None:
         return None
     is_last = position + 4 + 4 * bool(flags & 0x04) == len(frame)
     return count * _LZ4_BLOCK_BYTES[descriptor >> 4 & 7] if is_last else None
+
+
+def is_lz4_for_java(frame: Buffer) -> bool:
+    """Whether this is one frame and nothing else, of a kind that the Java client reads: of independent blocks."""
+    try:
+        (magic,) = _U32.unpack_from(frame)
+        flags = frame[4]
+        if magic != _LZ4_MAGIC or flags >> 6 != 1 or not flags & _LZ4_INDEPENDENT or flags & 0x03:
+            return False
+        has_checksums, has_size, has_content_checksum = flags & 0x10, flags & 0x08, flags & 0x04
+        position = 7 + 8 * bool(has_size)
+        while size := _U32.unpack_from(frame, position)[0]:
+            position += 4 + (size & ~_LZ4_RAW_BLOCK) + 4 * bool(has_checksums)
+    except (struct.error, IndexError):
+        return False
+    return position + 4 + 4 * bool(has_content_checksum) == len(frame)
 
 
 def zstd_content_bytes(frame: Buffer) -> int | None:

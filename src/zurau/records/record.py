@@ -67,6 +67,39 @@ def decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
         raise CorruptData(f"{len(data) - position} bytes follow the last record of a batch")
 
 
+class Packed(NamedTuple):
+    """A record as far as compaction looks at it. What follows its offset lies from `start` to before `end`."""
+
+    offset_delta: int
+    timestamp: int
+    key: bytes | None
+    has_value: bool
+    start: int
+    end: int
+
+
+def packed_records(header: BatchHeader, data: bytes) -> Iterator[Packed]:
+    """The records in the decompressed `data` of a batch, without making anything of values and headers."""
+    if not 0 <= header.record_count <= len(data) // _RECORD_BYTES_MIN:
+        raise CorruptData(f"{header.record_count} records do not fit into {len(data)} bytes")
+    end = 0
+    for _ in range(header.record_count):
+        try:
+            length, position = read_varint(data, end)
+            end = position + length
+            if length < 0 or end > len(data):
+                raise CorruptData(f"a record of {length} bytes where {len(data) - position} are left")
+            timestamp_delta, position = read_varint(data, position + 1)
+            offset_delta, start = read_varint(data, position)
+            key, position = _read_bytes(data, start, end)
+            value_length, _ = read_varint(data, position)
+        except IndexError:
+            raise CorruptData("a record runs over the end of its batch") from None
+        yield Packed(offset_delta, header.base_timestamp + timestamp_delta, key, value_length >= 0, start, end)
+    if end != len(data):
+        raise CorruptData(f"{len(data) - end} bytes follow the last record of a batch")
+
+
 def _decode_record(data: bytes, position: int, base_offset: Offset, base_timestamp: int) -> tuple[Record, int]:
     length, position = read_varint(data, position)
     end = position + length

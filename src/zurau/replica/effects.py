@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from zurau.epochs import Position
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.messages import Fetched, Message, SnapshotPoint
 from zurau.replica.partition_state import InSyncProposal
-from zurau.replica.position import Item, Position
+from zurau.replica.position import Item
 from zurau.replica.roles import Role
 
 
@@ -39,6 +40,14 @@ class CutEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class AdvanceStart:
+    """Remove what is below `offset`, as the leader has: committed, and flushed here. The new start is durable before
+    the records are gone; when they go is the shell's business."""
+
+    offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
 class StartFlush:
     """In the background; then say `Flushed(number)`. A flush that fails is the end of this replica."""
 
@@ -53,7 +62,8 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class ReadAndSend:
-    """Send `message` with batches read from `from_offset`, whole ones, as many as are fitting, below `upto_offset`.
+    """Send `message` with batches read from `from_offset`, whole ones, below `upto_offset`: as many as `max_bytes` has
+    room for, and at least one.
 
     If the read takes a while, ask afterwards whether this replica still leads in the message's epoch.
     """
@@ -62,11 +72,13 @@ class ReadAndSend:
     message: Fetched
     from_offset: Offset
     upto_offset: Offset
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class FetchSnapshot:
-    """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`."""
+    """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`; meanwhile
+    `SnapshotProgressed`. It takes the place of any that was asked for before."""
 
     leader: ReplicaId
     point: SnapshotPoint
@@ -87,6 +99,15 @@ class Release:
     """
 
     high_watermark: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipEstablished:
+    """The leader's mark is committed, so its high watermark is the true one: end offsets may be told from now on, and
+    what was written before this epoch may be loaded. Said once in a leadership, whether the high watermark moves or
+    not."""
+
+    epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +137,14 @@ Effect = (
     SaveVote
     | Append
     | CutEnd
+    | AdvanceStart
     | StartFlush
     | Send
     | ReadAndSend
     | FetchSnapshot
     | RestartLog
     | Release
+    | LeadershipEstablished
     | Refuse
     | Announce
     | AskController

@@ -39,6 +39,12 @@ class StoodUntil:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchProgressed:
+    """Bytes are arriving from the leader's broker while this replica waits for an answer: it may be a large one on a
+    slow link, and is not given up for lost."""
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The deadline that the replica named has come. Coming early or late does no harm."""
 
@@ -56,6 +62,9 @@ class RecordsOffered:
 
     data: bytes
     count: int
+    #: The producer waits until they are committed (`acks=all`). One that does not is also served while fewer replicas
+    #: are in sync than `min.insync.replicas`.
+    acks_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,14 @@ class LogStartMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotProgressed:
+    """So many bytes of the snapshot that `FetchSnapshot` asked for have come. Say it now and then while they come: a
+    replica that hears nothing for the fetch timeout takes the transfer for broken off, and asks anew."""
+
+    loaded: int
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotStored:
     """The snapshot that `FetchSnapshot` asked for is on disk, flushed."""
 
@@ -95,9 +112,16 @@ class SnapshotStored:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanged:
-    """The controller's word, in in-sync mode."""
+    """What the metadata says of this partition, in in-sync mode.
+
+    Heard only from metadata that knows this very start of the broker: what was decided before the controller counted it
+    does not know what the start has lost. A broker that replays its own metadata at a start would else lead on in an
+    epoch of which it has forgotten records.
+    """
 
     partition: PartitionState
+    #: The epoch under which the same metadata has registered this broker.
+    broker_epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +136,7 @@ Event = (
     | FetchStands
     | AnswerStands
     | StoodUntil
+    | FetchProgressed
     | TimePassed
     | Flushed
     | RecordsOffered
@@ -119,6 +144,7 @@ Event = (
     | TransferAsked
     | ShutdownAsked
     | LogStartMoved
+    | SnapshotProgressed
     | SnapshotStored
     | PartitionChanged
     | BrokerRegistered

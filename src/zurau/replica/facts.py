@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from zurau.epochs import Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
-from zurau.replica.position import Position
 from zurau.replica.state import ReplicaState
 
 
@@ -15,6 +15,16 @@ class ReplicaFacts:
         self.id: ReplicaId = state.id
         #: Read only: whoever asks looks at it, and leaves it as it is.
         self.log: LogView = state.log
+        self._is_in_step = False
+
+    def _begin_step(self, now_ms: int) -> None:
+        """An exception in a step leaves the core ahead of its disk, with effects that nobody has heard of. Then there
+        is no next step: the replica ends, and starts again from what its disk has."""
+        assert not self._is_in_step, f"{self.id} broke off in the middle of a step: stop it, and start it from its disk"
+        self._is_in_step = True
+        state = self._state
+        state.now_ms = max(now_ms, state.now_ms)
+        state.effects = []
 
     @property
     def epoch(self) -> Epoch:

@@ -6,9 +6,8 @@ leader it asks anybody, to hear who leads. A learner is a follower that does not
 
 from __future__ import annotations
 
-from zurau.replica.effects import FetchSnapshot, RestartLog
 from zurau.replica.identity import ReplicaId
-from zurau.replica.messages import BeginEpoch, EndEpoch, Fetched, FetchRefused, Message, SnapshotPoint
+from zurau.replica.messages import BeginEpoch, EndEpoch, Fetched, FetchRefused, Message
 from zurau.replica.roles import Cause, Role
 from zurau.replica.settings import NEVER_MS
 from zurau.replica.state import ReplicaState
@@ -53,13 +52,17 @@ class Follower:
         return None
 
     def flushed(self) -> Cause | None:
-        if self._fetch_id is None:
+        if self._state.follow_start() or self._fetch_id is None:
             self._ask()
         return None
 
     def vote_granted(self) -> None:
         """Give the one it voted for the time to win."""
         self._hear_again()
+
+    def fetch_progressed(self) -> None:
+        if self._fetch_id is not None and self._state.leader is not None:
+            self._hear_again()
 
     # At rest (silence.py)
 
@@ -92,19 +95,8 @@ class Follower:
                 return self._leader_resigned(message)
         return None
 
-    def snapshot_stored(self, point: SnapshotPoint) -> Cause | None:
-        state = self._state
-        position, mark = state.log.position, point.mark
-        # It may come late, from a leader that was: what another one sent since may be promised, and must stay. What a
-        # snapshot holds is committed, so a log that is shorter, or was written by older epochs there, has nothing that
-        # is committed and not in the snapshot.
-        if position.offset < mark.start_offset or position.epoch < mark.epoch:
-            state.effects.append(RestartLog(point))
-            state.log.restart(point.mark)
-            state.membership.restart(point.voters)
-            state.raise_high_watermark(point.mark.start_offset)
+    def snapshot_stored(self) -> None:
         self._ask()
-        return None
 
     # Asking
 
@@ -128,8 +120,8 @@ class Follower:
         self.has_fetched = True
         self._hear_again()
         if answer.snapshot is not None:
-            state.effects.append(FetchSnapshot(answer.sender, answer.snapshot))
-            self._ask_again_ms = self._patience_ends_ms
+            state.fetch_snapshot(answer.sender, answer.snapshot)
+            self._ask_again_ms = state.now_ms + state.settings.retry_ms  # each wants to know that the other is there
             return
         if answer.diverging is not None:
             # Its high watermark says nothing about a log that is about to be cut.
@@ -137,6 +129,8 @@ class Follower:
         else:
             state.appended(state.log.merge(answer.marks, answer.batches))
             state.raise_high_watermark(min(answer.high_watermark, state.log.end_offset))
+            state.leader_start = max(state.leader_start, answer.log_start)
+            state.follow_start()
         self._ask()
 
     # Patience

@@ -71,8 +71,6 @@ class InSyncLeader(Serving):
         self._assignment = assignment
         self._proposal: InSyncProposal | None = None
         self._ask_again_ms = state.now_ms
-        #: Every in-sync replica has this leader's mark: the high watermark is not too low.
-        self.is_established = False
         self._expect_in_sync()
 
     def enter(self) -> Cause | None:
@@ -115,7 +113,7 @@ class InSyncLeader(Serving):
     # What comes in
 
     def offered(self, event: RecordsOffered) -> None:
-        if len(self._assignment.state.in_sync) < self._state.settings.in_sync_min:
+        if event.acks_all and self._is_under_min():
             self._state.effects.append(Refuse("too few replicas are in sync"))
         else:
             self.write(event.data, event.count)
@@ -180,11 +178,15 @@ class InSyncLeader(Serving):
 
     # Counting
 
+    def _is_under_min(self) -> bool:
+        return len(self._assignment.state.in_sync) < self._state.settings.in_sync_min
+
     def _count(self) -> None:
-        if len(self._assignment.state.in_sync) < self._state.settings.in_sync_min:
-            return
+        if self._is_under_min():
+            return  # what is written with acks=1 meanwhile is committed when enough have it
         offset: Offset = min(self.stored_by(replica) for replica in self.maximal)
         if offset >= 0:
-            self.is_established = True
-            if self._state.raise_high_watermark(offset):
+            moved = self._state.raise_high_watermark(offset)
+            self.establish()
+            if moved:
                 self.tell_news()

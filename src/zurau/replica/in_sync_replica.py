@@ -13,6 +13,7 @@ from zurau.replica.events import (
     AnswerStands,
     BrokerRegistered,
     Event,
+    FetchProgressed,
     FetchStands,
     Flushed,
     LogStartMoved,
@@ -20,6 +21,7 @@ from zurau.replica.events import (
     Received,
     RecordsOffered,
     ShutdownAsked,
+    SnapshotProgressed,
     SnapshotStored,
     StoodUntil,
     TimePassed,
@@ -92,6 +94,11 @@ class InSyncReplica(ReplicaFacts):
         return isinstance(self._role, InSyncLeader) and self._role.is_established
 
     @property
+    def low_watermark(self) -> Offset | None:
+        """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
+        return self._role.low_watermark if isinstance(self._role, InSyncLeader) else None
+
+    @property
     def rests_on(self) -> tuple[ReplicaId, ...]:
         """Whose silence it takes for a sign of life."""
         return self._role.rests_on
@@ -103,13 +110,12 @@ class InSyncReplica(ReplicaFacts):
     # What it is told
 
     def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        state = self._state
-        state.now_ms = max(now_ms, state.now_ms)
-        state.effects = []
+        self._begin_step(now_ms)
         self._role.time_passed()
         if not isinstance(event, TimePassed):
             self._handle(event)
-        return tuple(state.effects)
+        self._is_in_step = False
+        return tuple(self._state.effects)
 
     def _handle(self, event: Event) -> Cause | None:
         state, role = self._state, self._role
@@ -121,21 +127,29 @@ class InSyncReplica(ReplicaFacts):
                 return self._receive(fetch)
             case AnswerStands() | StoodUntil():
                 note_silence(role, event)
+            case FetchProgressed():
+                if isinstance(role, InSyncFollower):
+                    role.fetch_progressed()
             case Flushed(number):
                 state.log.flush_done(number)
                 state.flush()
                 return role.flushed()
-            case PartitionChanged(partition):
-                self._partition_changed(partition)
+            case PartitionChanged(partition, broker_epoch):
+                if broker_epoch == state.broker_epoch and broker_epoch >= 0:
+                    self._partition_changed(partition)
             case BrokerRegistered(broker_epoch):
                 self._assignment.broker_epoch = state.broker_epoch = broker_epoch
                 if isinstance(role, InSyncFollower):
                     role.registered()
             case LogStartMoved(offset):
-                assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
-                state.log.cut_start(offset)
+                state.start_moved(offset)
+                if isinstance(role, InSyncLeader):
+                    role.tell_news()
+            case SnapshotProgressed(loaded):
+                state.snapshot_progressed(loaded)
             case SnapshotStored(point) if isinstance(role, InSyncFollower):
-                return role.snapshot_stored(point)
+                state.install_snapshot(point)
+                role.snapshot_stored()
             case RecordsOffered() if isinstance(role, InSyncLeader):
                 role.offered(event)
             case ShutdownAsked() | SnapshotStored():

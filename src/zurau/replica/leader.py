@@ -10,6 +10,7 @@ from __future__ import annotations
 from zurau.replica.effects import Refuse
 from zurau.replica.events import RecordsOffered, TransferAsked, VoterChangeAsked
 from zurau.replica.identity import ReplicaId
+from zurau.replica.membership import Voters
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Message
 from zurau.replica.progress import Progress
 from zurau.replica.quorum import committed_offset, majority
@@ -29,8 +30,6 @@ class Leader(Serving):
         self._begin_again_ms = state.now_ms
         self._successor: ReplicaId | None = None
         self._hand_over_until_ms = 0
-        #: The mark is committed, and with it everything before it: only now the high watermark is not too low.
-        self.is_established = False
 
     def enter(self) -> Cause | None:
         self.lead()
@@ -75,6 +74,11 @@ class Leader(Serving):
 
     # What comes in
 
+    def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
+        if self._state.log.is_flushed:
+            self._own_moved_ms = self._state.now_ms  # its disk had nothing to do until now
+        super().write(data, count, voters)
+
     def offered(self, event: RecordsOffered) -> None:
         if self._successor is not None:
             self._state.effects.append(Refuse("leadership is being handed over"))
@@ -102,8 +106,9 @@ class Leader(Serving):
         offset = committed_offset([self.stored_by(voter) for voter in state.voters])
         if offset < 0:
             return None
-        self.is_established = True
-        if state.raise_high_watermark(offset):
+        moved = state.raise_high_watermark(offset)
+        self.establish()
+        if moved:
             self.tell_news()
         voted_out = not state.is_voter and state.membership.is_settled(state.high_watermark)
         return self.resign() if voted_out else None
@@ -151,12 +156,16 @@ class Leader(Serving):
             return "nothing of this epoch is committed yet"
         if not state.membership.is_settled(state.high_watermark):
             return "the last change of voters is not committed yet"
-        if event.add is not None and not self._is_caught_up(event.add):
+        if event.add is not None and not self.is_caught_up(event.add):
             return f"{event.add} is not caught up"
         if state.membership.with_change(event.add, event.remove) in ((), state.voters):
             return "that would change nothing, or leave nobody"
         return None
 
-    def _is_caught_up(self, learner: ReplicaId) -> bool:
-        progress = self._followers.get(learner)
-        return progress is not None and progress.stored_in(self._state.epoch) >= self._state.high_watermark
+    def is_caught_up(self, replica: ReplicaId) -> bool:
+        """It has what is committed, and had everything a moment ago. One that had it and is dead would be a voter that
+        the next commit waits for."""
+        state, progress = self._state, self._followers.get(replica)
+        if progress is None or progress.stored_in(state.epoch) < state.high_watermark:
+            return replica == state.id
+        return progress.caught_up_ms > state.now_ms - state.settings.fetch_timeout_ms

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.ids import Offset
-from zurau.replica.epochs import Epochs
-from zurau.replica.position import Batch, EpochMark, Item, Position
+from zurau.replica.position import Batch, Item
 
 
 class LogView:
@@ -17,7 +17,7 @@ class LogView:
 
     def __init__(self, start_offset: Offset = 0, end_offset: Offset = 0, marks: Iterable[EpochMark] = ()) -> None:
         self.start_offset = start_offset
-        self.epochs = Epochs(marks)
+        self.epochs = EpochHistory(marks)
         #: Where it ends. Invariant: the epoch is that of the last mark.
         self.position = Position(self.epochs.last, end_offset)
         #: Invariant: a position of this log, not behind its end. What is read back at a start was flushed.
@@ -37,11 +37,12 @@ class LogView:
 
     def append(self, item: Item) -> None:
         if isinstance(item, EpochMark):
-            assert item.start_offset == self.end_offset, f"{item} in a log that ends at {self.end_offset}"
+            assert item.start_offset >= self.end_offset, f"{item} in a log that ends at {self.end_offset}"
             self.epochs.add(item)
             self.position = Position(item.epoch, item.start_offset)
             return
-        assert item.base_offset == self.end_offset, f"{item} would leave a gap after {self.end_offset}"
+        # Not always where the log ended: what was between may have been removed by compaction.
+        assert item.base_offset >= self.end_offset, f"{item} in a log that ends at {self.end_offset}"
         assert item.epoch == self.position.epoch, f"{item} after the mark of epoch {self.epochs.last}"
         self.position = Position(item.epoch, item.next_offset)
 
@@ -87,7 +88,7 @@ class LogView:
         return Position(diverging.epoch, min(mine.offset, diverging.offset))
 
     def cut_end(self, point: Position) -> None:
-        self.epochs.cut_end(point)
+        self.epochs.truncate(point)
         self.position = Position(self.epochs.last, point.offset)
         self.flushed = min(self.flushed, self.position)
         if self._flushing is not None:
@@ -95,12 +96,12 @@ class LogView:
 
     def cut_start(self, offset: Offset) -> None:
         assert self.start_offset <= offset <= self.end_offset, f"{offset} is not in this log"
-        self.epochs.cut_start(offset)
+        self.epochs.advance_start(offset)
         self.start_offset = offset
 
     def restart(self, mark: EpochMark) -> None:
         """Begin anew behind what a snapshot holds: no records, but the epoch of the last one before."""
-        self.epochs = Epochs([mark])
+        self.epochs = EpochHistory([mark])
         self.start_offset = mark.start_offset
         self.position = Position(mark.epoch, mark.start_offset)
         self.flushed = self.position

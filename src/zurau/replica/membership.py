@@ -8,7 +8,7 @@ a change that overlaps with the old set and not with the other's (Ongaro's corre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from zurau.ids import Offset
@@ -64,3 +64,26 @@ class Membership:
         """The log begins anew behind a snapshot."""
         self.first = voters
         self.changes = []
+
+
+def next_change(
+    voters: Voters, wanted: Iterable[ReplicaId], is_caught_up: Callable[[ReplicaId], bool]
+) -> tuple[ReplicaId | None, ReplicaId | None] | None:
+    """The next step from `voters` to those that are wanted: whom to add, or whom to remove; None while there is nothing
+    to do, or somebody has to catch up first.
+
+    Dead voters leave before their replacements join: beside a dead voter, a new one raises the number that a majority
+    needs. A set of 2 or 4 survives no more failures than one of 1 or 3 and stops at more, so voters grow in pairs: the
+    first joins when the second could. Only who wants 2 or 4 gets them.
+    """
+    target = sorted(wanted)
+    extra = [voter for voter in voters if voter not in target]
+    missing = [replica for replica in target if replica not in voters]
+    ready = [replica for replica in missing if is_caught_up(replica)]
+    gone = [voter for voter in extra if not is_caught_up(voter)]
+    if gone and (ready or not missing):
+        return None, gone[0]
+    if missing:
+        begins_a_pair = not extra and len(voters) % 2 == 1 and len(missing) > 1
+        return (ready[0], None) if len(ready) > begins_a_pair else None
+    return (None, extra[0]) if extra else None

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from zurau.epochs import EpochMark, Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.membership import Voters
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class Fetch:
     high_watermark: Offset
     #: Which start of the asker's broker this is, as the controller counts. Of no interest where replicas vote.
     broker_epoch: Epoch = -1
+    #: Where the asker's log begins: what is deleted is deleted when every replica has said so.
+    log_start: Offset = 0
+    #: How many bytes have come of a snapshot that the asker is loading: it moves on, although its position does not.
+    loaded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,9 @@ class Fetched:
     diverging: Position | None = None
     #: Set when the leader's log begins too late for the asker: begin anew here, with a snapshot of what was before.
     snapshot: SnapshotPoint | None = None
+    #: Where the leader's log begins: what was deleted there is to be deleted everywhere, or it would come back with the
+    #: next leader.
+    log_start: Offset = 0
 
 
 @dataclass(frozen=True, slots=True)

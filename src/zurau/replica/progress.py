@@ -1,26 +1,41 @@
-"""What a leader knows of one follower, from its questions."""
+"""What a leader knows of one follower, from its questions.
+
+A follower is in one of three states, as in etcd's Raft: *probe*, until it has asked from a position of this log;
+*replicate*, while it asks from such positions; *snapshot*, while it loads what was before the start of this log.
+"""
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from zurau.epochs import NO_EPOCH, Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.messages import Fetch
-from zurau.replica.position import NO_EPOCH, Position
 from zurau.replica.settings import NEVER_MS
 
 NOWHERE = Position(NO_EPOCH, -1)
+
+
+class Following(StrEnum):
+    PROBE = "probe"
+    REPLICATE = "replicate"
+    SNAPSHOT = "snapshot"
 
 
 class Progress:
     __slots__ = (
         "_asked_ms",
         "_caught_up_ms",
+        "_loaded",
         "_moved_ms",
         "_seen_end",
         "broker_epoch",
-        "has_fetched",
+        "log_start",
         "parked",
         "position",
         "stands",
+        "state",
+        "told_start",
     )
 
     def __init__(self, now_ms: int) -> None:
@@ -28,7 +43,10 @@ class Progress:
         self.position = NOWHERE
         #: Which start of its broker said so.
         self.broker_epoch = -1
-        self.has_fetched = False
+        self.state = Following.PROBE
+        #: Where its log begins, as it said last, and where it was told that the leader's begins.
+        self.log_start: Offset = 0
+        self.told_start: Offset = 0
         #: A question that waits for news, and until when.
         self.parked: tuple[Fetch, int] | None = None
         #: Its silence says that it asks.
@@ -37,6 +55,12 @@ class Progress:
         self._caught_up_ms = now_ms
         self._asked_ms = now_ms
         self._seen_end: Position | None = None
+        self._loaded = -1
+
+    @property
+    def has_fetched(self) -> bool:
+        """It knows who leads."""
+        return self.state is not Following.PROBE
 
     @property
     def is_at_rest(self) -> bool:
@@ -60,8 +84,10 @@ class Progress:
         return NEVER_MS if self.is_at_rest else self._asked_ms
 
     def asked(self, fetch: Fetch, leader_end: Position, now_ms: int) -> None:
-        self.has_fetched = True
+        self.state = Following.REPLICATE
+        self._loaded = -1
         self.broker_epoch = fetch.broker_epoch
+        self.log_start = fetch.log_start
         if fetch.position != self.position or fetch.position == leader_end:
             self._moved_ms = now_ms
         if fetch.position == leader_end:
@@ -72,6 +98,14 @@ class Progress:
         self.position = fetch.position
         self._seen_end = leader_end
         self._asked_ms = now_ms
+
+    def corrected(self, fetch: Fetch, now_ms: int, *, is_snapshot: bool) -> None:
+        """Its log has to become another first. One that loads a snapshot moves on while more of it comes."""
+        self.state = Following.SNAPSHOT if is_snapshot else Following.PROBE
+        self._seen_end = None
+        if is_snapshot and fetch.loaded > self._loaded:
+            self._loaded = fetch.loaded
+            self._moved_ms = now_ms
 
     def stand(self, fetch: Fetch) -> None:
         self.stands = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zurau.replica.position import Position
+from zurau.epochs import Position
 
 
 @dataclass(frozen=True, slots=True)

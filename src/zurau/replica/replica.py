@@ -17,12 +17,14 @@ from zurau.replica.effects import Announce, Effect, Refuse
 from zurau.replica.events import (
     AnswerStands,
     Event,
+    FetchProgressed,
     FetchStands,
     Flushed,
     LogStartMoved,
     Received,
     RecordsOffered,
     ShutdownAsked,
+    SnapshotProgressed,
     SnapshotStored,
     StoodUntil,
     TimePassed,
@@ -106,6 +108,15 @@ class Replica(ReplicaFacts):
         """It leads, and knows the true high watermark: before that, an end offset told to a client might go back."""
         return isinstance(self._role, Leader) and self._role.is_established
 
+    def is_caught_up(self, replica: ReplicaId) -> bool:
+        """As its leader knows: it could be made a voter."""
+        return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
+
+    @property
+    def low_watermark(self) -> Offset | None:
+        """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
+        return self._role.low_watermark if isinstance(self._role, Leader) else None
+
     @property
     def rests_on(self) -> tuple[ReplicaId, ...]:
         """Whose silence it takes for a sign of life."""
@@ -118,16 +129,15 @@ class Replica(ReplicaFacts):
     # What it is told
 
     def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        state = self._state
-        state.now_ms = max(now_ms, state.now_ms)
-        state.effects = []
+        self._begin_step(now_ms)
         if self._role is None:
             self._move(self._enter(Role.FOLLOWER))
         # Time first: one that was stopped for a while must not act on a reign that is over.
         self._move(self._current.time_passed())
         if not isinstance(event, TimePassed):
             self._move(self._handle(event))
-        return tuple(state.effects)
+        self._is_in_step = False
+        return tuple(self._state.effects)
 
     @property
     def _current(self) -> AnyRole:
@@ -144,16 +154,24 @@ class Replica(ReplicaFacts):
                 return self._receive(fetch)
             case AnswerStands() | StoodUntil():
                 note_silence(role, event)
+            case FetchProgressed():
+                if isinstance(role, Follower):
+                    role.fetch_progressed()
             case Flushed(number):
                 state.log.flush_done(number)
                 state.flush()
                 return role.flushed()
             case LogStartMoved(offset):
-                assert offset <= state.safe_high_watermark, "what is not committed and flushed may still be needed"
-                state.log.cut_start(offset)
-                state.membership.cut_start(offset)
+                state.start_moved(offset)
+                if isinstance(role, Leader):
+                    role.tell_news()
+            case SnapshotProgressed(loaded):
+                state.snapshot_progressed(loaded)
             case SnapshotStored(point):
-                return role.snapshot_stored(point) if isinstance(role, Follower) else None
+                if not isinstance(role, Leader):
+                    state.install_snapshot(point)
+                if isinstance(role, Follower):
+                    role.snapshot_stored()
             case _ if isinstance(role, Leader):
                 return self._lead(role, event)
             case ShutdownAsked():

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from zurau.epochs import EpochMark, Position
 from zurau.ids import Offset
-from zurau.replica.effects import ReadAndSend
+from zurau.replica.effects import LeadershipEstablished, ReadAndSend
 from zurau.replica.identity import ReplicaId
 from zurau.replica.membership import Voters
 from zurau.replica.messages import Fetch, Fetched, SnapshotPoint
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.progress import Progress
 from zurau.replica.state import ReplicaState
 
@@ -22,12 +23,20 @@ class Serving:
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
         self._followers: dict[ReplicaId, Progress] = {}
+        #: The leader's mark is committed, and with it everything before it: only now the high watermark is not too low.
+        self.is_established = False
 
     def lead(self) -> None:
         """The first act of a leader: its mark."""
         state = self._state
         state.leader = state.id
+        state.is_loading, state.loaded = False, 0
         state.append(EpochMark(state.epoch, state.log.end_offset))
+
+    def establish(self) -> None:
+        if not self.is_established:
+            self.is_established = True
+            self._state.effects.append(LeadershipEstablished(self._state.epoch))
 
     def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
         state = self._state
@@ -40,6 +49,7 @@ class Serving:
         progress = self._followers.setdefault(fetch.sender, Progress(state.now_ms))
         correction = self._correction(fetch)
         if correction is not None:
+            progress.corrected(fetch, state.now_ms, is_snapshot=correction.snapshot is not None)
             state.send(fetch.sender.broker, correction)
             return None
         progress.asked(fetch, state.log.position, state.now_ms)
@@ -65,7 +75,8 @@ class Serving:
         for progress in self._followers.values():
             if progress.parked is not None:
                 fetch = progress.parked[0]
-                if fetch.position != state.log.position or fetch.high_watermark < state.high_watermark:
+                is_news = fetch.position != state.log.position or fetch.high_watermark < state.high_watermark
+                if is_news or progress.told_start < state.log.start_offset > fetch.log_start:
                     self._answer(progress, fetch)
 
     def answer_overdue(self) -> None:
@@ -84,6 +95,12 @@ class Serving:
 
     def parked_until_ms(self) -> list[int]:
         return [progress.parked[1] for progress in self._followers.values() if progress.parked is not None]
+
+    @property
+    def low_watermark(self) -> Offset:
+        """What is below this is deleted on this leader and on every follower that it knows."""
+        starts = [progress.log_start for progress in self._followers.values() if progress.has_fetched]
+        return min([self._state.log.start_offset, *starts])
 
     def stored_by(self, replica: ReplicaId) -> Offset:
         """How far a replica counts, this one included: only what it has stored, and only behind this leader's mark."""
@@ -106,8 +123,17 @@ class Serving:
     def _answer(self, progress: Progress, fetch: Fetch) -> None:
         state = self._state
         progress.answered(state.now_ms)
+        progress.told_start = state.log.start_offset
         answer = self._fetched(fetch, marks=state.log.epochs.after(fetch.position.epoch))
-        state.effects.append(ReadAndSend(fetch.sender.broker, answer, fetch.position.offset, state.log.end_offset))
+        state.effects.append(
+            ReadAndSend(
+                fetch.sender.broker,
+                answer,
+                fetch.position.offset,
+                state.log.end_offset,
+                state.settings.fetch_max_bytes,
+            )
+        )
 
     def _fetched(
         self,
@@ -119,5 +145,12 @@ class Serving:
     ) -> Fetched:
         state = self._state
         return Fetched(
-            state.id, state.epoch, fetch.fetch_id, state.high_watermark, marks, diverging=diverging, snapshot=snapshot
+            state.id,
+            state.epoch,
+            fetch.fetch_id,
+            state.high_watermark,
+            marks,
+            diverging=diverging,
+            snapshot=snapshot,
+            log_start=state.log.start_offset,
         )

@@ -32,12 +32,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
+from zurau.replica.events import AnswerStands, FetchProgressed, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import Fetch, Fetched, FetchRefused, Message
 
 Said = tuple[PartitionId, Message]
-Notice = tuple[PartitionId, AnswerStands | FetchStands | StoodUntil]
+Notice = tuple[PartitionId, AnswerStands | FetchStands | StoodUntil | FetchProgressed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,10 @@ class Asking:
         self._answered_ms = now_ms
         return tuple(each for said in answer.said for each in self._hear(*said))
 
+    def progressed(self) -> None:
+        """Bytes of an answer are arriving: whoever waits for one has a reason to wait on."""
+        self.notices += [(each, FetchProgressed()) for each in self._heard if each not in self.silent]
+
     def lost(self, session: int) -> None:
         """The connection is gone, or the other side has forgotten: everything is said anew, in another session."""
         for partition in list(self.silent):
@@ -207,8 +211,9 @@ class Asking:
 
 
 class Answering:
-    def __init__(self, name: int) -> None:
+    def __init__(self, name: int, max_bytes: int = 1 << 62) -> None:
         self._name = name
+        self._max_bytes = max_bytes
         #: Those that were told that silence is a question, with the followers whose silence it is.
         self.silent: dict[PartitionId, ReplicaId] = {}
         #: What the replicas here are to be told, before anything else.
@@ -234,8 +239,9 @@ class Answering:
         return self.answer() if question.session == self._session else None
 
     def asked(self, question: Question, now_ms: int) -> tuple[Said, ...] | Answer:
-        """What the replicas here hear: what is new, and once more what is not answered yet. Or a refusal to send
-        back."""
+        """What the replicas here hear: what this question says. What an earlier one said and nobody has answered yet
+        is still being worked on, perhaps by a slow disk: to say it again would begin that work again, with every
+        question of every other partition. Or a refusal to send back."""
         if question.number == 1 and question.session != self._session:
             self.lost(question.session)
         name = self._name if question.number > 1 else None
@@ -246,7 +252,6 @@ class Answering:
         self.is_open = True
         for partition in question.closed:
             self._drop(partition)
-        others = [said for said in question.said if not isinstance(said[1], Fetch)]
         for partition, said in question.said:
             if isinstance(said, Fetch):
                 self._drop(partition)  # whatever there was to say was about an older question
@@ -254,7 +259,7 @@ class Answering:
                 self._asks[partition] = said
                 self._unanswered[partition] = None
         self._asked_ms = now_ms
-        return (*others, *((each, self._asks[each]) for each in self._unanswered))
+        return question.said
 
     def tell(self, partition: PartitionId, message: Message) -> None:
         """A replica here answers, or wants something else said."""
@@ -300,14 +305,15 @@ class Answering:
     @property
     def standing(self) -> dict[PartitionId, Fetch]:
         """What an answer without words says: these are asked, and have the answer that they had."""
-        said = self._unanswered.keys() | self._words.keys()
-        return {each: asked for each, asked in self._asks.items() if each not in said}
+        return {each: asked for each, asked in self._asks.items() if each not in self._unanswered}
 
     def answer(self) -> Answer | None:
-        """What to send back, when there is news or the question has waited long enough; None without a question."""
+        """What to send back, when there is news or the question has waited long enough; None without a question. What
+        has no room in it goes first in the next."""
         if not self.is_open or self._session is None:
             return None
         self.is_open = False
+        later = self._split()
         said = (*self._words.items(), *self._others)
         answer = Answer(self._session, self._number, said, tuple(self._closed), name=self._name)
         for partition, message in self._words.items():
@@ -319,8 +325,20 @@ class Answering:
             else:
                 self.silent[partition] = asked.sender
                 self.notices.append((partition, FetchStands(asked)))
-        self._words, self._others, self._closed = {}, [], {}
+        self._words, self._others, self._closed = later, [], {}
         return answer
+
+    def _split(self) -> dict[PartitionId, Message]:
+        """Leave in `_words` what has room in one answer, one partition at least; returns the others."""
+        room = self._max_bytes
+        for count, message in enumerate(self._words.values()):
+            if room <= 0:
+                words = list(self._words.items())
+                self._words = dict(words[:count])
+                return dict(words[count:])
+            if isinstance(message, Fetched) and message.batches:
+                room -= sum(len(batch.data) for batch in message.batches)
+        return {}
 
     def _drop(self, partition: PartitionId) -> bool:
         self._words.pop(partition, None)
@@ -339,10 +357,11 @@ def has_news(answer: Message, asked: Fetch) -> bool:
     if not isinstance(answer, Fetched):
         return True
     corrects = answer.diverging is not None or answer.snapshot is not None
-    return bool(corrects or answer.marks or answer.batches) or answer.high_watermark > asked.high_watermark
+    has_moved = answer.high_watermark > asked.high_watermark or answer.log_start > asked.log_start
+    return bool(corrects or answer.marks or answer.batches) or has_moved
 
 
 def _is_same(heard: Fetch, now: Fetch) -> bool:
-    return (heard.position, heard.epoch, heard.high_watermark, heard.sender, heard.broker_epoch) == (
-        now.position, now.epoch, now.high_watermark, now.sender, now.broker_epoch,
+    return (heard.position, heard.epoch, heard.high_watermark, heard.sender, heard.broker_epoch, heard.log_start) == (
+        now.position, now.epoch, now.high_watermark, now.sender, now.broker_epoch, now.log_start,
     )  # fmt: skip

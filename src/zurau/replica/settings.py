@@ -24,6 +24,10 @@ class ReplicaSettings:
     lag_max_ms: int = 2000
     #: Fewer in-sync replicas than this, and nothing new is accepted.
     in_sync_min: int = 1
+    #: A partition's part of an answer has about so many bytes, and a whole answer: one batch may be larger than either.
+    #: What is left over comes with the next one.
+    fetch_max_bytes: int = 1 << 20
+    response_max_bytes: int = 4 << 20
     #: Whether a replica counts for what it has flushed, or for what it has written.
     waits_for_flush: bool = True
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from zurau.epochs import Position
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.ports import Randomness
-from zurau.replica.effects import Append, CutEnd, Effect, Release, SaveVote, Send, StartFlush
+from zurau.replica.effects import (
+    AdvanceStart,
+    Append,
+    CutEnd,
+    Effect,
+    FetchSnapshot,
+    Release,
+    RestartLog,
+    SaveVote,
+    Send,
+    StartFlush,
+)
 from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership, Voters
-from zurau.replica.messages import Fetch, FetchRefused, Message
-from zurau.replica.position import Item, Position
+from zurau.replica.messages import Fetch, FetchRefused, Message, SnapshotPoint
+from zurau.replica.position import Item
 from zurau.replica.settings import ReplicaSettings
 
 
@@ -32,6 +44,12 @@ class ReplicaState:
     leader: ReplicaId | None = None
     #: Invariant: only grows, and is never behind the log's end.
     high_watermark: Offset = 0
+    #: Where a leader's log begins, as far as it was said: this one shall not begin earlier when that is safe.
+    leader_start: Offset = 0
+    #: A snapshot is on its way, so much of it has come, and it is given up for lost then.
+    is_loading: bool = False
+    loaded: int = 0
+    load_stalled_ms: int = 0
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
     #: Chance decides where the numbers begin, so that an answer from before a restart fits no question after it.
@@ -77,7 +95,16 @@ class ReplicaState:
     def ask(self, to: BrokerId) -> int:
         """Fetch from there; returns the number that the answer will have."""
         self.last_fetch_id += 1
-        fetch = Fetch(self.id, self.epoch, self.last_fetch_id, self.stored, self.high_watermark, self.broker_epoch)
+        fetch = Fetch(
+            self.id,
+            self.epoch,
+            self.last_fetch_id,
+            self.stored,
+            self.high_watermark,
+            self.broker_epoch,
+            self.log.start_offset,
+            self.loaded,
+        )
         self.send(to, fetch)
         return self.last_fetch_id
 
@@ -115,6 +142,46 @@ class ReplicaState:
         self.log.cut_end(point)
         self.membership.cut_end(point.offset)
         self.effects.append(CutEnd(point))
+
+    def start_moved(self, offset: Offset) -> None:
+        """The log begins here now."""
+        assert offset <= self.safe_high_watermark, "what is not committed and flushed may still be needed"
+        self.log.cut_start(offset)
+        self.membership.cut_start(offset)
+
+    def follow_start(self) -> bool:
+        """Delete what the leader has deleted, as far as it is committed and flushed here; true when that is more."""
+        offset = min(self.leader_start, self.safe_high_watermark)
+        if offset <= self.log.start_offset:
+            return False
+        self.start_moved(offset)
+        self.effects.append(AdvanceStart(offset))
+        return True
+
+    # Snapshots: they may take longer than anybody's patience, and outlast the role that asked for them
+
+    def fetch_snapshot(self, leader: ReplicaId, point: SnapshotPoint) -> None:
+        """Unless one is on its way: to begin again with every answer of a leader would be never to end."""
+        if not self.is_loading or self.now_ms >= self.load_stalled_ms:
+            self.is_loading = True
+            self.snapshot_progressed(0)
+            self.effects.append(FetchSnapshot(leader, point))
+
+    def snapshot_progressed(self, loaded: int) -> None:
+        self.loaded = loaded
+        self.load_stalled_ms = self.now_ms + self.settings.fetch_timeout_ms
+
+    def install_snapshot(self, point: SnapshotPoint) -> None:
+        self.is_loading, self.loaded = False, 0
+        position, mark = self.log.position, point.mark
+        # It may come late, from a leader that was: what another one sent since may be promised, and must stay. What a
+        # snapshot holds is committed, so a log that is shorter, or was written by older epochs there, has nothing that
+        # is committed and not in the snapshot.
+        if position.offset < mark.start_offset or position.epoch < mark.epoch:
+            self.effects.append(RestartLog(point))
+            self.log.restart(mark)
+            self.membership.restart(point.voters)
+            self.raise_high_watermark(mark.start_offset)
 
     def raise_high_watermark(self, offset: Offset) -> bool:
         if offset <= self.high_watermark:

@@ -3,6 +3,7 @@
     for each message of a replica           streams.send(to, partition, message)
     when a replica's role has changed       streams.turned(partition, role, epoch)
     when something arrives                  what the replicas hear = streams.heard(sender, it, now_ms)
+    while a large message is under way      streams.progressed(sender, now_ms)
     and at once                             for to, it in streams.replies(): send it
     before they hear it, and after `due`    what stands, and what does no more = streams.notices()
     afterwards, and at `deadline_ms`        for to, it in streams.due(now_ms): send it
@@ -30,9 +31,9 @@ class Peer:
 
     __slots__ = ("answer_due_ms", "answering", "asking", "give_up_ms", "next_question_due_ms", "replies")
 
-    def __init__(self, session: int, name: int) -> None:
+    def __init__(self, session: int, name: int, max_bytes: int) -> None:
         self.asking = Asking(session)
-        self.answering = Answering(name)
+        self.answering = Answering(name, max_bytes)
         #: When to stop waiting for the answer to our question.
         self.give_up_ms = 0
         #: When to answer theirs without news, and when to stop waiting for the next.
@@ -52,7 +53,9 @@ class Streams:
         peer = self.peers.get(broker)
         if peer is None:
             below = self._randomness.below
-            peer = self.peers[broker] = Peer(below(_SESSION_BOUND), below(_SESSION_BOUND))
+            peer = self.peers[broker] = Peer(
+                below(_SESSION_BOUND), below(_SESSION_BOUND), self._settings.response_max_bytes
+            )
         return peer
 
     # What replicas here want
@@ -120,6 +123,17 @@ class Streams:
         peer.answer_due_ms = now_ms + self._settings.fetch_wait_ms + 1
         return said
 
+    def progressed(self, broker: BrokerId, now_ms: int) -> None:
+        """Part of a message has come from there, or gone there: both sides are alive, and it is not complete yet. To be
+        said now and then while a large message is under way; the notices are to be passed on."""
+        peer = self._peer(broker)
+        peer.give_up_ms = self._give_up_ms(now_ms)
+        peer.next_question_due_ms = max(peer.next_question_due_ms, now_ms + self._settings.fetch_timeout_ms)
+        peer.asking.progressed()
+
+    def _give_up_ms(self, now_ms: int) -> int:
+        return now_ms + self._settings.fetch_wait_ms + self._settings.retry_ms
+
     def lost(self, broker: BrokerId) -> None:
         """The connection is gone."""
         peer = self._peer(broker)
@@ -148,7 +162,7 @@ class Streams:
                 peer.asking.lost(self._randomness.below(_SESSION_BOUND))
             question = peer.asking.question()
             if question is not None:
-                peer.give_up_ms = now_ms + self._settings.fetch_wait_ms + self._settings.retry_ms
+                peer.give_up_ms = self._give_up_ms(now_ms)
                 found.append((broker, question))
         return found
 

@@ -86,6 +86,21 @@ class SimulatedThreads:
         return self.run(work)
 
 
+class ShortTurns:
+    """Turns that are over at once: whatever can be interrupted between two items is."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+
+    def is_over(self) -> bool:
+        return True
+
+    def next(self) -> Pending[None]:
+        pending: Pending[None] = Pending()
+        self._clock.call_later(0, lambda: pending.resolve(None))
+        return pending
+
+
 class SeededRandomness:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -100,4 +115,4 @@ class SeededRandomness:
 def make_world(disk: Disk, clock: VirtualClock, seed: int = 0, boot_id: str = "") -> World:
     """A world on a disk; the disk and the clock outlive a broker that crashes, the rest is made anew."""
     workers, flusher = SimulatedThreads(clock), SimulatedThreads(clock, delay_ms=1)
-    return World(disk, clock, workers, flusher, SeededRandomness(seed), boot_id)
+    return World(disk, clock, workers, flusher, SeededRandomness(seed), boot_id, ShortTurns(clock))

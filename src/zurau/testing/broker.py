@@ -21,10 +21,12 @@ class Broker:
     """A real broker, ready when the `with` block begins and gone when it ends.
 
     Settings are those of `zurau serve`, by the same names: `Broker(num_partitions=4, max_message_bytes=1024)`.
-    Without `dir` its data lives in a temporary directory and is removed at the end.
+    A setting that does not exist, or a wrong value, raises `SettingsError` at once. Without `dir` its data lives in a
+    temporary directory and is removed at the end.
     """
 
     def __init__(self, **settings: Any) -> None:
+        Node(load(TEST_DEFAULTS | settings))  # opens nothing; a wrong setting is noticed here, where it is written
         self._settings = settings
         self._has_own_directory = "dir" not in settings
         self._temporary: tempfile.TemporaryDirectory[str] | None = None

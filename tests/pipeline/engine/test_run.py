@@ -187,3 +187,47 @@ def test_a_console_sink_draws_a_table_of_each_batch(declare, run, new_topic, sen
     shown = capsys.readouterr().out
     assert "screen: batch 0, the first 2 rows" in shown
     assert [word in shown for word in ("id", "shop", "_offset")] == [True] * 3
+
+
+def test_good_and_dead_values_are_counted_with_the_reason_and_an_example(declare, run, new_topic, send, produce):
+    orders = new_topic()
+    send(orders, {"id": 1, "shop": "a"}, {"id": 2, "shop": "b"})
+    produce(orders, b"broken", b"broken too", b"and this")
+    status = run(declare(LAKE, orders=orders, dead=new_topic()))
+    judged = next(query.judged for query in status.queries if query.name == "orders dead letters")
+    assert (judged.good, judged.dead) == (2, 3)
+    assert f"{orders}-0 offset 2: 'broken'" in str(judged)
+
+
+def test_too_many_dead_letters_stop_the_pipeline(declare, run, new_topic, send, produce):
+    orders = new_topic()
+    send(orders, {"id": 1, "shop": "a"})
+    produce(orders, b"broken")
+    limited = LAKE.replace("record =", "fail_on_dead = 0.25\nrecord =")
+    status = run(declare(limited, orders=orders, dead=new_topic()))
+    assert status.state == "failed"
+    assert "source orders: 1 good, 1 dead" in status.reason
+
+
+def test_rows_behind_the_watermark_are_counted(declare, run, new_topic, send):
+    events, out = new_topic(), new_topic()
+    body = """
+    [sources.events]
+    topics = ["<<events>>"]
+    format = "json"
+    schema = "at TIMESTAMP, n INT"
+    dead_letter = "fail"
+    watermark = {column = "at", delay = "1 second"}
+    [steps.counts]
+    sql = "SELECT window(at, '1 minute').start AS start, count(*) AS n FROM events GROUP BY window(at, '1 minute')"
+    [sinks.out]
+    from = "counts"
+    kind = "topic"
+    topic = "<<out>>"
+    """
+    pipeline = declare(body, events=events, out=out)
+    send(events, {"at": "2026-01-06T12:00:00Z", "n": 1})
+    run(pipeline)
+    send(events, {"at": "2026-01-06T10:00:00Z", "n": 2}, {"at": "2026-01-06T10:05:00Z", "n": 3})
+    status = run(pipeline)
+    assert [query.late_rows for query in status.queries] == [2]

@@ -56,21 +56,58 @@ def test_settings_come_from_the_environment_and_from_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "words"),
     [
-        (["--retention-ms", "soon"], 1, "is not a whole number"),
-        (["--config", "no-such.toml"], 1, "cannot read no-such.toml"),
-        (["--no-such-flag"], 2, "there is no flag '--no-such-flag'"),
-        (["--retention-mss", "5"], 2, "there is no flag '--retention-mss'; did you mean '--retention-ms'?"),
-        (["--kafka", "nowhere"], 1, "is not HOST:PORT"),
+        (["--retention-ms", "soon"], "is not a whole number"),
+        (["--node-id", "-5"], "is too small"),
+        (["--flush", "never"], "use one of fsync, os"),
+        (["--config", "no-such.toml"], "cannot read no-such.toml"),
+        (["--no-such-flag"], "there is no flag '--no-such-flag'"),
+        (["--retention-mss", "5"], "there is no flag '--retention-mss'; did you mean '--retention-ms'?"),
+        (["--kafka", "nowhere"], "is not HOST:PORT"),
+        (["--advertise", "nowhere"], "is not HOST:PORT"),
     ],
 )
-def test_a_wrong_setting_refuses_to_start(tmp_path, arguments, code, words):
-    process = start("--dir", str(tmp_path), *arguments)
+def test_a_wrong_setting_is_wrong_usage_and_refuses_to_start(tmp_path, arguments, words):
+    is_refused(start("--dir", str(tmp_path), *arguments), 2, words)
+
+
+def test_a_wrong_setting_in_the_environment_is_wrong_usage(tmp_path):
+    is_refused(start("--dir", str(tmp_path), ZURAU_RETENTION_MS="soon"), 2, "the environment variable ZURAU_RETENTION")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [('retention_ms = "soon"', "whole number"), ("retention_mss = 5", "did you mean"), ("retention_ms", "not TOML")],
+)
+def test_a_wrong_setting_in_the_file_is_wrong_usage(tmp_path, content, words):
+    file = tmp_path / "zurau.toml"
+    file.write_text(content)
+    is_refused(start("--dir", str(tmp_path), "--config", str(file)), 2, words)
+
+
+def test_a_directory_that_cannot_be_used_is_an_error_and_no_wrong_usage(tmp_path):
+    (tmp_path / "file").write_text("")
+    is_refused(start("--dir", str(tmp_path / "file"), "--kafka", "127.0.0.1:0"), 1, "is not a directory")
+
+
+@pytest.mark.parametrize("redirected", [">&-", ">/dev/full", "2>&-", "2>/dev/full", "<&-"])
+def test_a_broker_serves_whether_or_not_anybody_reads_what_it_says(tmp_path, redirected):
+    ready, ready_write = os.pipe()
+    command = f"exec {sys.executable} -m zurau serve --kafka 127.0.0.1:0 --dir {tmp_path} --ready-fd {ready_write}"
+    process = subprocess.Popen(["sh", "-c", f"{command} {redirected}"], pass_fds=[ready_write])
+    os.close(ready_write)
+    with os.fdopen(ready) as line:
+        assert "ready: kafka=127.0.0.1:" in line.readline()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+
+
+def is_refused(process: subprocess.Popen[str], code: int, words: str) -> None:
     _, errors = process.communicate(timeout=30)
     assert process.returncode == code
     assert words in errors
-    assert "Traceback" not in errors
+    assert errors.count("\n") == 1
 
 
 def test_serving_imports_neither_typer_nor_rich():

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import CorruptData, DiskFault
+from zurau.errors import Abandoned, CorruptData, DiskFault
 from zurau.log import compaction
-from zurau.records.batch import check_crc, parse_header
-from zurau.records.builder import NewRecord
+from zurau.records.batch import HEADER_BYTES, check_crc, parse_header, seal, stamp
+from zurau.records.builder import NewRecord, build_batch, encode_record, pack_batch
 from zurau.records.compression import Compression
+from zurau.records.record import iter_records
 
 DAY_MS = 86_400_000
 
@@ -291,11 +292,8 @@ def test_a_result_that_comes_too_late_is_thrown_away(make_bench):
     assert (contents(bench), bench.names(".cleaned", ".swap")) == ([], [])
 
 
-@pytest.mark.parametrize("steps", range(12))
-def test_a_crash_at_any_rename_loses_nothing(bench, disk, monkeypatch, steps):
-    for number in range(4):
-        put(bench, (b"a", b"%d" % number), (b"b", b"%d" % number))
-        close_segment(bench)
+def compact_until_power_goes(bench, disk, monkeypatch, steps: int) -> None:
+    """The power goes after some renames, all of which are on disk by then."""
     count = 0
     rename = disk.rename
 
@@ -305,12 +303,102 @@ def test_a_crash_at_any_rename_loses_nothing(bench, disk, monkeypatch, steps):
         if count > steps:
             raise DiskFault("the power goes here")
         rename(old, new)
+        disk.flush_directory(bench.log.directory)
 
-    monkeypatch.setattr(disk, "rename", stop_after_some)
-    with pytest.raises(DiskFault):
-        bench.compact()
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "rename", stop_after_some)
+        with pytest.raises(DiskFault):
+            bench.compact()
     disk.crash()
     bench.open(clean=False)
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_after_a_crash_at_any_rename_records_are_found_by_their_time(make_bench, disk, monkeypatch, steps):
+    settings = {"cleanup_policy": ("compact",), "min_cleanable_dirty_ratio": 0.0}
+    bench = make_bench(**settings, segment_bytes=400, index_interval_bytes=0)
+    bench.append(NewRecord(b"b", b"only its empty batch stays", timestamp=1000), producer_id=5, base_sequence=0)
+    for key, timestamp in ((b"a", 5000), (b"b", 1000)):
+        bench.append(NewRecord(key, bytes(20), timestamp=timestamp))
+    close_segment(bench)
+    compact_until_power_goes(bench, disk, monkeypatch, steps)
+    assert bench.log.find_by_timestamp(4000, bench.log.end_offset) == (1, 5000)
+    assert bench.log.find_max_timestamp(bench.log.end_offset) == (1, 5000)
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_a_crash_at_any_rename_loses_nothing(bench, disk, monkeypatch, steps):
+    for number in range(4):
+        put(bench, (b"a", b"%d" % number), (b"b", b"%d" % number))
+        close_segment(bench)
+    compact_until_power_goes(bench, disk, monkeypatch, steps)
     assert {key: value for _, key, value in contents(bench)} == {b"a": b"3", b"b": b"3"}
     assert parse_header(bench.log.read(bench.log.end_offset - 1, 1, bench.log.end_offset)).magic == 2
+
+
+def put_raw(bench, batch: bytearray) -> bytes:
+    """Write what no producer may send any more, but could."""
+    seal(batch)
+    bench.log.append(batch, stamp(batch, bench.log.end_offset, 0))
+    return bytes(batch)
+
+
+def bad_batches() -> dict[str, bytearray]:
+    garbage = build_batch([NewRecord(b"a", None, timestamp=1000)])
+    garbage[HEADER_BYTES:] = b"\xff" * (len(garbage) - HEADER_BYTES)
+    payload = bytearray()
+    encode_record(payload, 0, 2**63 - 1, b"a", None)
+    late = pack_batch(parse_header(build_batch([NewRecord(b"a", None, timestamp=1000)])), payload)
+    early = build_batch([NewRecord(b"a", None, timestamp=-(2**63))])
+    unpackable = build_batch([NewRecord(b"a", None, timestamp=1000)])
+    unpackable[22] = Compression.ZSTD
+    return {"garbage": garbage, "end of time": late, "beginning of time": early, "codec": unpackable}
+
+
+@pytest.mark.parametrize("kind", bad_batches())
+def test_a_batch_that_cannot_be_read_is_copied_as_it_is_and_the_others_are_compacted(bench, kind):
+    put(bench, (b"a", b"1"), (b"b", b"1"))
+    stored = put_raw(bench, bad_batches()[kind])
+    put(bench, (b"b", b"2"))
+    close_segment(bench)
+    assert bench.compact()
+    assert bench.log.read(2, 1, 3) == stored
+    before, after = iter_records(bench.log.read(0, 1, 2)), iter_records(bench.log.read(3, 1, 4))
+    assert [(record.key, record.value) for record in (*before, *after)] == [(b"a", b"1"), (b"b", b"2")]
+
+
+def test_tombstones_may_be_told_to_stay_for_ever(make_bench):
+    bench = make_bench(
+        cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.0, segment_bytes=400, delete_retention_ms=2**63 - 1
+    )
+    put(bench, (b"a", None))
+    close_segment(bench)
+    assert bench.compact()
+    assert contents(bench) == [(0, b"a", None)]
+
+
+def test_a_batch_of_more_records_than_keys_can_be_learned_stays_as_it_is(bench, monkeypatch):
+    monkeypatch.setattr(compaction, "KEYS_MAX", 2)
+    put(bench, (b"a", b"1"))
+    batch = put(bench, (b"a", b"2"), (b"b", None), (b"c", b"2"))
+    put(bench, (b"b", b"3"))
+    for _ in range(3):
+        close_segment(bench)
+        bench.compact(now_ms=100 * DAY_MS)
+    assert bench.log.read(1, 1, 4) == batch
+
+
+def test_a_compaction_that_is_abandoned_ends_and_changes_nothing(bench):
+    for number in range(5):
+        put(bench, (b"a", b"%d" % number))
+    close_segment(bench)
+    before = bench.read_all()
+    job = bench.log.plan_compaction(10_000, bench.log.end_offset)
+    job.abandon()
+    with pytest.raises(Abandoned):
+        job.run()
+    bench.log.finish_compaction(job)
+    bench.remove()
+    assert bench.read_all() == before
+    assert bench.names(".cleaned", ".swap") == []
+    assert bench.compact()

@@ -19,6 +19,11 @@ def test_an_empty_log_has_no_epoch():
     assert (EpochCache().last_epoch, EpochCache().end_offset_for(3, 0)) == (-1, (-1, -1))
 
 
+def test_an_epoch_before_all_others_ends_where_the_first_begins_or_would_begin(epochs):
+    assert EpochCache().end_offset_for(-2, 0) == (-2, 0)
+    assert epochs.end_offset_for(-2, 40) == (-2, 0)
+
+
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [(-1, (-1, -1)), (1, (1, 0)), (2, (2, 10)), (3, (2, 10)), (5, (5, 25)), (6, (5, 25)), (7, (7, 40)), (8, (-1, -1))],
@@ -73,3 +78,9 @@ def test_a_damaged_file_is_refused(content):
 def test_an_offset_belongs_to_the_last_epoch_that_began_before_it(epochs):
     assert [epochs.epoch_of(offset) for offset in (0, 9, 10, 25, 99)] == [2, 2, 5, 7, 7]
     assert EpochCache().epoch_of(3) == -1
+
+
+@pytest.mark.parametrize("epoch", [-2, -(2**31)])
+def test_an_epoch_that_cannot_be_has_no_end(epoch):
+    assert EpochCache().end_offset_for(epoch, 0) == (-1, -1)
+    assert EpochCache([EpochEntry(3, 5)]).end_offset_for(epoch, 9) == (-1, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -69,6 +70,26 @@ def test_a_bad_address_is_refused_with_an_example(text: str):
 def test_addresses_may_be_ipv6_or_every_one():
     assert parse_endpoint("[::1]:9092", "--kafka") == ("::1", 9092)
     assert parse_endpoint(":9092", "--kafka") == ("0.0.0.0", 9092)
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "plaintext"])
+def test_an_address_may_be_written_as_kafka_writes_it(protocol: str):
+    assert parse_endpoint(f"{protocol}://127.0.0.1:9092", "--kafka") == ("127.0.0.1", 9092)
+    assert parse_endpoint(f"{protocol}://:9092", "--kafka") == ("0.0.0.0", 9092)
+    assert parse_endpoint(f"{protocol}://[::1]:9092", "--kafka") == ("::1", 9092)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SASL_SSL://127.0.0.1:9092", "asks for SASL_SSL, which is not served yet; use PLAINTEXT://127.0.0.1:9092"),
+        ("PLAINTEXT://a:1,PLAINTEXT://b:2", "names several addresses"),
+        ("PLAINTEXT://a", "is not HOST:PORT"),
+    ],
+)
+def test_an_address_that_is_not_served_is_refused_with_what_would_be(text: str, said: str):
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        parse_endpoint(text, "--kafka")
 
 
 def test_a_bad_address_is_noticed_before_anything_is_touched():

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
+from zurau.counters import Counters
 from zurau.node.threads import Threads
+from zurau.node.turns import LoopTurns
 from zurau.pending import Pending
 
 
@@ -10,7 +12,7 @@ def test_a_defect_in_one_callback_leaves_the_others_theirs():
     async def run() -> list[int]:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda *_: None)
-        threads = Threads(loop, 1, "test")
+        threads = Threads(loop, LoopTurns(loop, Counters()), 1, "test")
         arrived: list[int] = []
         finished = asyncio.Event()
 

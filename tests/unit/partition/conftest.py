@@ -7,6 +7,7 @@ import pytest
 from zurau.ids import BrokerId, TopicId, TopicPartition
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
+from zurau.partition.judging import Judges
 from zurau.partition.opening import restore_producers
 from zurau.partition.partition import Partition
 from zurau.records.builder import NewRecord, build_batch
@@ -41,6 +42,7 @@ def open_partition(disk, clock):
             producers=restore_producers(disk, log),
             clock=clock,
             flusher=make_world(disk, clock).flusher,
+            judges=Judges(make_world(disk, clock).workers),
         )
 
     return open_partition

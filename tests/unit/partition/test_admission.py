@@ -1,27 +1,38 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from zurau.errors import Refused
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission, InvalidRecords
-from zurau.records.batch import parse_header, seal
-from zurau.records.builder import NewRecord, build_batch
-from zurau.records.compression import Compression
+from zurau.records.batch import check_crc, parse_header, seal
+from zurau.records.builder import NewRecord, build_batch, encode_record, pack_batch
+from zurau.records.compression import Compression, TooLarge
+from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 NOW_MS = 1_767_657_600_000
 HOUR_MS = 3_600_000
+LIMIT = 1 << 20
 
 
 def make_batch(*, timestamp: int = NOW_MS, key: bytes | None = b"k", **facts) -> memoryview:
     return memoryview(build_batch([NewRecord(key, b"v", timestamp=timestamp)], **facts))
 
 
+def examine(batch: memoryview, **settings) -> memoryview:
+    """The batch as it is stored by a topic with these settings."""
+    admission = Admission(LogSettings(**settings))
+    admission.check(batch, parse_header(batch))
+    return admission.examine(batch, parse_header(batch), NOW_MS, LIMIT)
+
+
 def refusal(batch: memoryview, **settings) -> ErrorCode | None:
     """The code with which a batch is refused, or None if it may enter."""
     try:
-        Admission(LogSettings(**settings), NOW_MS).check(batch, parse_header(batch))
+        examine(batch, **settings)
     except Refused as refused:
         return ErrorCode(refused.code)
     return None
@@ -58,11 +69,11 @@ def test_what_producers_may_not_send_is_refused(batch, code):
     assert refusal(batch) == code
 
 
-@pytest.mark.parametrize(("length", "code"), [(-1, ErrorCode.CORRUPT_MESSAGE), (1, ErrorCode.INVALID_RECORD)])
-def test_a_batch_must_fill_its_bytes(length, code):
+@pytest.mark.parametrize("length", [-1, 1])
+def test_a_batch_must_fill_its_bytes(length):
     batch = bytes(make_batch())
     sent = batch[:length] if length < 0 else batch + bytes(length)
-    assert refusal(memoryview(bytearray(sent))) == code
+    assert refusal(memoryview(bytearray(sent))) == ErrorCode.INVALID_RECORD
 
 
 def test_the_size_is_looked_at_before_the_checksum():
@@ -90,39 +101,86 @@ def test_the_producers_timestamps_do_not_matter_where_the_broker_sets_its_own():
 
 def test_a_compacted_topic_says_which_records_have_no_key():
     records = [NewRecord(key, b"v", timestamp=NOW_MS) for key in (None, b"k", None)]
-    batch = memoryview(build_batch(records))
     with pytest.raises(InvalidRecords) as caught:
-        Admission(LogSettings(cleanup_policy=("compact",)), NOW_MS).check(batch, parse_header(batch))
-    assert caught.value.places == [0, 2]
+        examine(memoryview(build_batch(records)), cleanup_policy=("compact",))
+    assert caught.value.places == (0, 2)
 
 
-def test_a_compacted_topic_refuses_what_it_cannot_unpack():
-    batch = make_batch()
-    batch[61:] = b"\xff" * (len(batch) - 61)
+def test_it_is_said_which_timestamps_are_wrong():
+    records = [NewRecord(b"k", b"v", timestamp=NOW_MS + later_ms) for later_ms in (0, 2 * HOUR_MS)]
+    with pytest.raises(InvalidRecords) as caught:
+        examine(memoryview(build_batch(records)))
+    assert (caught.value.code, caught.value.places) == (ErrorCode.INVALID_TIMESTAMP, (1,))
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_records_that_are_none_are_refused(codec):
+    batch = memoryview(pack_batch(parse_header(make_batch(compression=codec)), b"\xff" * 30))
+    assert refusal(batch) == ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Compression if codec])
+def test_what_cannot_be_unpacked_is_refused(codec):
+    batch = memoryview(pack_batch(parse_header(make_batch()), b"\xff" * 30))
+    batch[22] = codec
     seal(batch)
-    assert refusal(batch, cleanup_policy=("compact",)) == ErrorCode.INVALID_RECORD
+    with pytest.raises((Refused, TooLarge)):
+        examine(batch)
+
+
+def test_a_tombstone_from_the_end_of_time_is_refused():
+    payload = bytearray()
+    encode_record(payload, 0, INT64_MAX, b"k", None)
+    batch = memoryview(pack_batch(parse_header(make_batch()), payload))
+    assert refusal(batch, cleanup_policy=("compact",)) == ErrorCode.INVALID_TIMESTAMP
+    assert refusal(batch, message_timestamp_type="LogAppendTime") == ErrorCode.INVALID_TIMESTAMP
 
 
 def test_a_batch_is_left_as_it_is_where_nothing_is_to_be_changed():
     batch = make_batch()
-    assert Admission(LogSettings(), NOW_MS).make_ready(batch, parse_header(batch)) is batch
+    assert examine(batch) is batch
+
+
+def test_a_header_that_is_wrong_about_the_timestamps_is_corrected():
+    batch = changed(35, NOW_MS.to_bytes(7, "big"))
+    assert parse_header(batch).max_timestamp != NOW_MS
+    ready = examine(batch)
+    assert parse_header(ready).max_timestamp == NOW_MS
+    assert check_crc(ready, parse_header(ready))
 
 
 @pytest.mark.parametrize(
     ("wanted", "codec"), [("uncompressed", Compression.NONE), ("zstd", Compression.ZSTD), ("gzip", Compression.GZIP)]
 )
 def test_a_topic_may_have_a_codec_of_its_own(wanted, codec):
-    batch = make_batch(compression=Compression.LZ4)
-    admission = Admission(LogSettings(compression_type=wanted), NOW_MS)
-    ready = admission.make_ready(batch, parse_header(batch))
+    ready = examine(make_batch(compression=Compression.LZ4), compression_type=wanted)
     assert parse_header(ready).compression == codec
     assert refusal(ready) is None
 
 
+@pytest.mark.parametrize("wanted", ["uncompressed", "gzip"])
+def test_what_becomes_too_large_under_the_topics_codec_is_refused(wanted):
+    values = [bytes(10_000), random.Random(1).randbytes(2_000)]
+    batch = build_batch([NewRecord(b"k", value, timestamp=NOW_MS) for value in values], compression=Compression.ZSTD)
+    limit = len(batch) if wanted == "uncompressed" else len(examine(memoryview(batch), compression_type=wanted)) - 1
+    assert limit >= len(batch)
+    assert refusal(memoryview(batch), compression_type=wanted, max_message_bytes=limit) == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_batch_that_unpacks_too_far_is_left_undecided():
+    batch = memoryview(build_batch([NewRecord(b"k", bytes(LIMIT), timestamp=NOW_MS)], compression=Compression.ZSTD))
+    with pytest.raises(TooLarge):
+        examine(batch)
+
+
 def test_the_brokers_time_is_under_the_checksum():
-    batch = make_batch(timestamp=5)
-    admission = Admission(LogSettings(message_timestamp_type="LogAppendTime"), NOW_MS)
-    ready = admission.make_ready(batch, parse_header(batch))
+    ready = examine(make_batch(timestamp=5), message_timestamp_type="LogAppendTime")
     header = parse_header(ready)
     assert (header.uses_append_time, header.max_timestamp) == (True, NOW_MS)
-    assert refusal(ready) is None
+    assert check_crc(ready, header)
+
+
+def test_a_producer_may_not_give_the_time_of_the_append():
+    batch = changed(22, b"\x08")
+    assert refusal(batch, message_timestamp_type="LogAppendTime") == ErrorCode.INVALID_TIMESTAMP
+    assert not parse_header(examine(batch)).uses_append_time

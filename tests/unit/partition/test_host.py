@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from zurau.errors import CorruptData, Refused
 from zurau.machines.machine import Decision, StateRecord
 from zurau.partition.host import MachineHost
+from zurau.records.batch import iter_batches
 from zurau.wire.kafka.error_codes import ErrorCode
 
 LOG = "t-0/00000000000000000000.log"
@@ -145,3 +148,22 @@ def test_a_damaged_log_is_not_replayed(host, clock, disk, reload):
     disk.flip_bit(LOG, disk.read_file(LOG).index(b"one"))
     with pytest.raises(CorruptData, match=r"t-0 is damaged at offset 0 .* restore its directory"):
         reload(clean=True)
+
+
+def test_what_one_decision_writes_is_split_into_batches_within_the_topics_limit(host, partition, clock):
+    partition.settings_changed(replace(partition.log.settings, max_message_bytes=1000))
+    records = [StateRecord(b"word", bytes(300)) for _ in range(7)]
+    host._carry_out(Decision(records))
+    stored = partition.log.read(0, 1 << 20, partition.log.end_offset, may_block=True)
+    headers = [header for header, _ in iter_batches(stored)]
+    assert [header.record_count for header in headers] == [2, 2, 2, 1]
+    assert len(host.machine.words) == 7
+
+
+def test_a_record_larger_than_the_limit_has_a_batch_of_its_own(host, partition, clock):
+    partition.settings_changed(replace(partition.log.settings, max_message_bytes=1000))
+    reply = host.ask(bytes(5000))
+    host.ask(b"two")
+    clock.advance(1)
+    assert len(reply.result()) == 5000
+    assert [len(word) for word in host.machine.words] == [5000, 3]

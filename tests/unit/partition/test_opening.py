@@ -80,15 +80,16 @@ def test_a_small_log_without_producers_needs_no_snapshot(partition, batch, disk)
 
 
 def test_without_producers_a_snapshot_says_so(partition, batch, disk):
-    append(partition, batch(b"a" * WALKED_BYTES))
-    append(partition, batch(b"b"))
+    for _ in range(8):
+        append(partition, batch(b"a" * (WALKED_BYTES // 8)))
     producers_snapshot(disk, partition.log, partition.producers)()
-    assert Producers().restore(disk.read_file(SNAPSHOT)) == 2
+    assert Producers().restore(disk.read_file(SNAPSHOT)) == 8
     assert len(restore_producers(disk, partition.log)) == 0
 
 
 def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, disk):
-    append(partition, batch(b"a" * WALKED_BYTES))
+    for _ in range(8):
+        append(partition, batch(b"a" * (WALKED_BYTES // 8)))
     producers_snapshot(disk, partition.log, partition.producers)()
     disk.open("t-0/00000000000000000000.log").truncate(0)
     assert len(restore_producers(disk, partition.log)) == 0

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from zurau.ids import BrokerId
+from zurau.replica.events import BrokerRegistered
 from zurau.replica.identity import ReplicaId
 from zurau.replica.in_sync_replica import InSyncReplica
 from zurau.replica.log_view import LogView
@@ -55,14 +56,23 @@ def make() -> Callable[..., Replica]:
 @pytest.fixture
 def make_in_sync() -> Callable[..., InSyncReplica]:
     def make(
-        name: str = "1a", *, log: LogView | None = None, high_watermark: int = 0, **settings: object
+        name: str = "1a",
+        *,
+        log: LogView | None = None,
+        high_watermark: int = 0,
+        is_registered: bool = True,
+        **settings: object,
     ) -> InSyncReplica:
-        return InSyncReplica(
+        """Its broker is registered, under epoch 4."""
+        replica = InSyncReplica(
             named(name),
             log=log or LogView(),
             high_watermark=high_watermark,
             settings=ReplicaSettings(**settings),
             randomness=NoChance(),
         )
+        if is_registered:
+            replica.step(BrokerRegistered(4), 0)
+        return replica
 
     return make

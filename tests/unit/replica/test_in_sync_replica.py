@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.replica.effects import AskController, Refuse, RestartLog, Send
+from zurau.epochs import EpochMark, Position
+from zurau.replica.effects import (
+    Append,
+    AskController,
+    LeadershipEstablished,
+    Refuse,
+    RestartLog,
+    Send,
+)
 from zurau.replica.events import (
     BrokerRegistered,
     Flushed,
@@ -20,15 +28,14 @@ from zurau.replica.events import (
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint
 from zurau.replica.partition_state import PartitionState, choose_leader
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.roles import Role
 
 
 def leading(make_in_sync, ids, in_sync="1a 2a", **settings):
     """1a, leading in epoch 1; it counts for what it has written."""
     replica = make_in_sync(waits_for_flush=False, **settings)
-    replica.step(BrokerRegistered(4), 0)
-    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids(in_sync), 1)), 0)
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids(in_sync), 1), 4), 0)
     return replica
 
 
@@ -54,7 +61,7 @@ def test_the_smallest_offset_in_sync_is_committed(make_in_sync, ids):
 
 def test_a_leader_that_waits_for_flushes_counts_itself_when_it_has_flushed(make_in_sync, ids):
     replica = make_in_sync()
-    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a"), 1)), 0)
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a"), 1), 4), 0)
     replica.step(RecordsOffered(b"x", 1), 0)
     replica.step(Flushed(1), 0)
     assert replica.high_watermark == 0
@@ -74,6 +81,32 @@ def test_nothing_is_accepted_or_committed_by_fewer_than_the_topic_asks_for(make_
     assert not replica.is_established
 
 
+def test_who_does_not_wait_for_the_commit_may_write_while_too_few_are_in_sync(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a", in_sync_min=2)
+    assert replica.step(RecordsOffered(b"x", 1, acks_all=False), 0) == (Append((Batch(1, 0, 1, b"x"),)),)
+    assert replica.high_watermark == 0
+    replica.step(fetch(ids, "2a", Position(1, 1)), 0)
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 2), 4), 0)
+    assert replica.high_watermark == 1
+
+
+def test_what_was_decided_before_this_start_was_registered_is_not_heard(make_in_sync, ids):
+    replica, leads = make_in_sync(), PartitionState(ids("1a")[0], 7, ids("1a"), 1)
+    assert replica.step(PartitionChanged(leads, 3), 0) == ()
+    assert (replica.role, replica.epoch) == (Role.FOLLOWER, -1)
+
+
+def test_a_broker_that_is_not_registered_is_told_of_no_leader(make_in_sync, ids):
+    replica = make_in_sync(is_registered=False)
+    assert replica.step(PartitionChanged(PartitionState(ids("1a")[0], 7, ids("1a"), 1), -1), 0) == ()
+
+
+def test_a_leader_says_once_that_it_is_established_also_without_a_record(make_in_sync, ids):
+    replica = leading(make_in_sync, ids)
+    assert LeadershipEstablished(1) in replica.step(fetch(ids, "2a", Position(1, 0)), 0)
+    assert LeadershipEstablished(1) not in replica.step(fetch(ids, "2a", Position(1, 0)), 0)
+
+
 def test_a_proposal_is_repeated_until_the_controller_answers(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a")
     replica.step(fetch(ids, "2a", Position(1, 0)), 0)
@@ -81,7 +114,7 @@ def test_a_proposal_is_repeated_until_the_controller_answers(make_in_sync, ids):
     assert (asked.proposal.in_sync, asked.proposal.broker_epochs) == (ids("1a 2a"), (4, 9))
     assert replica.maximal_in_sync == ids("1a 2a")
     assert asked in replica.step(TimePassed(), 500)
-    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 2)), 500)
+    replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 2), 4), 500)
     assert replica.assignment.in_sync == ids("1a 2a")
     assert asked not in replica.step(TimePassed(), 750)
 
@@ -116,15 +149,15 @@ def test_one_that_does_not_lead_refuses_fetches_and_records(make_in_sync, ids):
 
 def test_what_the_controller_said_earlier_is_not_heard_later(make_in_sync, ids):
     replica = leading(make_in_sync, ids)
-    assert replica.step(PartitionChanged(PartitionState(ids("2a")[0], 0, ids("2a"), 0)), 0) == ()
+    assert replica.step(PartitionChanged(PartitionState(ids("2a")[0], 0, ids("2a"), 0), 4), 0) == ()
     assert replica.leader == ids("1a")[0]
 
 
 def test_a_change_of_the_set_means_nothing_to_a_follower(make_in_sync, ids):
     replica = make_in_sync()
     leader = ids("2a")[0]
-    replica.step(PartitionChanged(PartitionState(leader, 1, ids("1a 2a"), 1)), 0)
-    assert replica.step(PartitionChanged(PartitionState(leader, 1, ids("2a"), 2)), 0) == ()
+    replica.step(PartitionChanged(PartitionState(leader, 1, ids("1a 2a"), 1), 4), 0)
+    assert replica.step(PartitionChanged(PartitionState(leader, 1, ids("2a"), 2), 4), 0) == ()
     assert replica.step(Received(BeginEpoch(leader, 9)), 0) == ()
 
 
@@ -149,7 +182,7 @@ def test_retention_moves_the_start_in_sync_mode_too(make_in_sync):
 def test_what_was_flushed_before_a_cut_does_not_let_retention_go_further(make_in_sync, ids):
     follower = make_in_sync(log=LogView(0, 4, [EpochMark(1, 0)]), waits_for_flush=False)
     leader = ids("2a")[0]
-    [asked, _] = follower.step(PartitionChanged(PartitionState(leader, 3, ids("2a"), 1)), 0)
+    [asked, _] = follower.step(PartitionChanged(PartitionState(leader, 3, ids("2a"), 1), 4), 0)
     cut = Fetched(leader, 3, asked.message.fetch_id, 0, diverging=Position(-1, 0))
     [*_, asked] = follower.step(Received(cut), 0)
     items = ((EpochMark(3, 0),), (Batch(3, 0, 1, b"x"),))
@@ -177,7 +210,7 @@ def test_whoever_leads_the_fewest_partitions_is_chosen_and_the_first_by_name_amo
 def test_who_led_in_an_epoch_and_has_forgotten_it_does_not_lead_in_it_again(make_in_sync, ids):
     replica = make_in_sync(log=LogView(0, 4, [EpochMark(5, 3)]))
     one = ids("1a")[0]
-    replica.step(PartitionChanged(PartitionState(one, 5, (one,), 1)), 0)
+    replica.step(PartitionChanged(PartitionState(one, 5, (one,), 1), 4), 0)
     assert (replica.role, replica.leader, replica.has_lost_its_reign) == (Role.FOLLOWER, None, True)
-    replica.step(PartitionChanged(PartitionState(one, 6, (one,), 2)), 0)
+    replica.step(PartitionChanged(PartitionState(one, 6, (one,), 2), 4), 0)
     assert (replica.role, replica.has_lost_its_reign) == (Role.LEADER, False)

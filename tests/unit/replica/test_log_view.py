@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.log_view import LogView
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 
 
 def batch(epoch: int, base_offset: int, count: int = 1) -> Batch:
@@ -77,10 +78,17 @@ def test_another_log_parts_from_this_one_after_the_last_epoch_that_both_have(the
     assert log.where_diverging(theirs) == diverging
 
 
-@pytest.mark.parametrize("item", [batch(1, 5), batch(2, 1), EpochMark(2, 5)])
+@pytest.mark.parametrize("item", [batch(1, 0), batch(2, 1), EpochMark(2, 0)])
 def test_an_item_that_does_not_continue_the_log_is_a_defect(item):
     with pytest.raises(AssertionError):
         log_of(EpochMark(1, 0), batch(1, 0)).append(item)
+
+
+def test_a_batch_behind_what_compaction_has_removed_continues_the_log():
+    log = log_of(EpochMark(1, 0), batch(1, 0))
+    items = log.merge([EpochMark(2, 5)], [batch(1, 3), batch(2, 9, 2)])
+    assert [str(item) for item in items] == ["batch 3..3@1", "mark 2 at 5", "batch 9..10@2"]
+    assert log.position == Position(2, 11)
 
 
 def test_a_start_outside_of_the_log_is_a_defect():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.replica.membership import Membership
+from zurau.replica.membership import Membership, next_change
 from zurau.replica.position import Batch
 
 
@@ -40,3 +40,31 @@ def test_adding_a_voter_twice_changes_nothing(ids):
 def test_two_changes_at_once_are_a_defect(ids):
     with pytest.raises(AssertionError):
         Membership(ids("1a")).with_change(*ids("2a 1a"))
+
+
+@pytest.mark.parametrize(
+    ("voters", "wanted", "caught_up", "change"),
+    [("1a 2a 3a", "1a 2a 3a", "1a 2a 3a", None),
+     # a dead one leaves when its replacement could join, and before it does
+     ("1a 2a 3a", "1a 2a 3b", "1a 2a", None),
+     ("1a 2a 3a", "1a 2a 3b", "1a 2a 3b", "-3a"),
+     ("1a 2a", "1a 2a 3b", "1a 2a 3b", "+3b"),
+     # one that is alive leaves after its replacement has joined
+     ("1a 2a 3a", "1a 2a 4a", "1a 2a 3a 4a", "+4a"),
+     ("1a 2a 3a 4a", "1a 2a 4a", "1a 2a 3a 4a", "-3a"),
+     # growing in pairs
+     ("1a", "1a 2a 3a", "1a 2a", None),
+     ("1a", "1a 2a 3a", "1a 2a 3a", "+2a"),
+     ("1a 2a", "1a 2a 3a", "1a 2a 3a", "+3a"),
+     ("1a 2a 3a", "1a 2a 3a 4a 5a", "1a 2a 3a 4a", None),
+     ("1a 2a 3a", "1a 2a 3a 4a 5a", "1a 2a 3a 4a 5a", "+4a"),
+     # two or four only for who wants them
+     ("1a", "1a 2a", "1a 2a", "+2a"),
+     ("1a 2a 3a", "1a 2a", "1a 2a", "-3a")],
+)  # fmt: skip
+def test_voters_change_one_at_a_time_dead_ones_first_and_in_pairs(ids, voters, wanted, caught_up, change):
+    found = next_change(ids(voters), ids(wanted), lambda replica: replica in ids(caught_up))
+    expected = (
+        None if change is None else (None, ids(change[1:])[0]) if change[0] == "-" else (ids(change[1:])[0], None)
+    )
+    assert found == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.effects import Announce, ReadAndSend, Refuse, SaveVote, Send, StartFlush
 from zurau.replica.events import (
     Flushed,
@@ -17,7 +18,7 @@ from zurau.replica.events import (
 )
 from zurau.replica.log_view import LogView
 from zurau.replica.messages import BeginEpoch, EndEpoch, Fetch, Fetched, FetchRefused, SnapshotPoint, Vote, VoteAnswer
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.roles import Role
 
 EMPTY = Position(-1, 0)
@@ -38,6 +39,14 @@ def elected(make, ids, **settings):
     replica.step(Flushed(1), 1000)
     assert replica.role is Role.LEADER
     return replica
+
+
+def test_a_replica_that_broke_off_in_the_middle_of_a_step_takes_no_other(make):
+    replica = make(log=LogView(0, 5, [EpochMark(1, 0)]))
+    with pytest.raises(AssertionError, match="committed and flushed"):
+        replica.step(LogStartMoved(5), 0)
+    with pytest.raises(AssertionError, match="stop it, and start it from its disk"):
+        replica.step(TimePassed(), 0)
 
 
 def test_before_its_first_step_a_replica_is_a_follower_that_wants_to_be_woken(make):
@@ -286,16 +295,24 @@ def test_retention_above_the_high_watermark_is_a_defect(make):
         replica.step(LogStartMoved(4), 0)
 
 
-def test_retention_of_what_is_committed_and_not_flushed_is_a_defect(make, ids):
-    replica = make()
-    leader = ids("2a")[0]
+@pytest.fixture
+def unflushed(make, ids):
+    """1a, which has a committed record of 2a's and has not flushed it."""
+    replica, leader = make(), ids("2a")[0]
     [fetch] = sent(replica.step(Received(BeginEpoch(leader, 3)), 0), Fetch)[-1:]
     replica.step(Received(Fetched(leader, 3, fetch.fetch_id, 1, (EpochMark(3, 0),), (Batch(3, 0, 1, b"x"),))), 0)
+    return replica
+
+
+def test_retention_of_what_is_committed_and_not_flushed_is_a_defect(unflushed):
     with pytest.raises(AssertionError, match="flushed"):
-        replica.step(LogStartMoved(1), 0)
-    replica.step(Flushed(1), 0)
-    replica.step(LogStartMoved(1), 0)
-    assert replica.log.start_offset == 1
+        unflushed.step(LogStartMoved(1), 0)
+
+
+def test_retention_of_what_is_committed_and_flushed_moves_the_start(unflushed):
+    unflushed.step(Flushed(1), 0)
+    unflushed.step(LogStartMoved(1), 0)
+    assert unflushed.log.start_offset == 1
 
 
 def test_a_shutdown_means_nothing_to_one_that_does_not_lead(make):
@@ -303,6 +320,18 @@ def test_a_shutdown_means_nothing_to_one_that_does_not_lead(make):
     replica.step(TimePassed(), 0)
     assert replica.step(ShutdownAsked(), 0) == ()
     assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("this replica does not lead"),)
+
+
+def test_a_learner_that_was_caught_up_and_is_dead_does_not_become_a_voter(make, ids):
+    leader, learner = make(voters="1a"), ids("2a")[0]
+    leader.step(TimePassed(), 0)
+    leader.step(Flushed(1), 0)
+    leader.step(Received(Fetch(learner, 1, 1, Position(1, 0), 0)), 0)
+    assert leader.is_caught_up(learner)
+    assert leader.step(VoterChangeAsked(add=learner), 9000)[-1] == Refuse("2a is not caught up")
+    leader.step(Received(Fetch(learner, 1, 2, Position(1, 0), 0)), 9001)
+    assert leader.is_caught_up(learner)
+    assert leader.is_caught_up(leader.id)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from zurau.epochs import EpochMark
 from zurau.replica.log_view import LogView
-from zurau.replica.position import EpochMark
 from zurau.replica.reading import Reading, reading
 from zurau.replica.roles import Role
 

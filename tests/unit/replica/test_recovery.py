@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.replica.position import Position
+from zurau.epochs import Position
 from zurau.replica.recovery import Found, keeps_its_name
 
 

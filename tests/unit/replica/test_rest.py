@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.replica.effects import AskController, ReadAndSend, Send
 from zurau.replica.events import (
     AnswerStands,
     BrokerRegistered,
+    FetchProgressed,
     FetchStands,
     Flushed,
     PartitionChanged,
@@ -18,7 +20,6 @@ from zurau.replica.events import (
 )
 from zurau.replica.messages import EndEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
 from zurau.replica.partition_state import PartitionState
-from zurau.replica.position import EpochMark, Position
 from zurau.replica.roles import Role
 from zurau.replica.settings import NEVER_MS
 
@@ -33,7 +34,7 @@ def asked_by(effects) -> int:
 def follower(make_in_sync, ids):
     """1a, which has everything that 2a has, and knows that its question stands since 100 ms."""
     follower = make_in_sync(waits_for_flush=False)
-    fetch_id = asked_by(follower.step(PartitionChanged(PartitionState(ids("2a")[0], 1, ids("1a 2a"), 1)), 0)[:1])
+    fetch_id = asked_by(follower.step(PartitionChanged(PartitionState(ids("2a")[0], 1, ids("1a 2a"), 1), 4), 0)[:1])
     effects = follower.step(Received(Fetched(ids("2a")[0], 1, fetch_id, 0, (MARK,))), 0)
     answer = Fetched(ids("2a")[0], 1, asked_by(effects), 0)
     follower.step(Received(answer), 100)
@@ -57,8 +58,7 @@ def voter(make, ids):
 def primary(make_in_sync, ids):
     """1a, which leads; 2a has everything, and its question stands."""
     primary = make_in_sync(waits_for_flush=False)
-    primary.step(BrokerRegistered(4), 0)
-    primary.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 1)), 0)
+    primary.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 1), 4), 0)
     primary.step(FetchStands(Fetch(ids("2a")[0], 1, 5, Position(1, 0), 0, 9)), 0)
     return primary
 
@@ -146,6 +146,23 @@ def test_a_follower_at_rest_that_is_refused_asks_again(voter, ids):
     fetch_id = voter._state.last_fetch_id
     voter.step(Received(FetchRefused(ids("2a")[0], 1, fetch_id, None)), 200)
     assert voter.deadline_ms < NEVER_MS
+
+
+def test_a_voter_is_patient_while_bytes_of_an_answer_come(voter, ids):
+    voter.step(StoodUntil(ids("2a")[0], 5000), 5000)
+    for now_ms in (5900, 6800, 7700):
+        voter.step(FetchProgressed(), now_ms)
+    assert voter.role is Role.FOLLOWER
+    voter.step(TimePassed(), 8700)
+    assert voter.role is Role.PROSPECTIVE
+    assert not any(isinstance(each, Send) for each in voter.step(FetchProgressed(), 8700))
+
+
+def test_a_replica_that_waits_for_nothing_takes_no_bytes_for_a_sign_of_life(make, make_in_sync, primary):
+    for replica in (make(), make_in_sync(), primary):
+        deadline_ms = (replica.step(TimePassed(), 100), replica.deadline_ms)[1]
+        replica.step(FetchProgressed(), 100)
+        assert replica.deadline_ms == deadline_ms
 
 
 @pytest.mark.parametrize("name", ["primary", "leader"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.ids import BrokerId, TopicId
-from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
+from zurau.replica.events import AnswerStands, FetchProgressed, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
-from zurau.replica.position import Batch, EpochMark, Position
+from zurau.replica.position import Batch
 from zurau.replica.session import Answer, Answering, Asking, Question
 
 FOLLOWER, LEADER = ReplicaId(BrokerId(1), "a"), ReplicaId(BrokerId(2), "a")
@@ -196,12 +197,15 @@ def test_silence_is_no_answer_before_there_was_one_in_words():
     assert asking.notices == []
 
 
-def test_what_is_not_answered_yet_is_heard_again_with_the_next_question():
+def test_a_fetch_that_is_not_answered_yet_is_not_delivered_again_with_the_next_question():
     asking, answering = Asking(1), Answering(50)
     asking.tell(P, fetch(1))
     answering.asked(asking.question(), NOW_MS)
     asking.answered(answering.answer(), NOW_MS)
-    assert answering.asked(asking.question(), NOW_MS) == ((P, fetch(1)),)
+    asking.tell(Q, fetch(1))
+    assert answering.asked(asking.question(), NOW_MS) == ((Q, fetch(1)),)
+    answering.tell(P, fetched(1, batches=(BATCH,)))
+    assert asking.answered(answering.answer(), NOW_MS) == ((P, fetched(1, batches=(BATCH,))),)
 
 
 def test_what_stands_is_what_silence_says(pair):
@@ -345,6 +349,30 @@ def test_an_idle_pair_says_and_hears_nothing_however_many_partitions_it_shares()
     answer = answering.answer()
     heard += asking.answered(answer, NOW_MS)
     assert (question.said, answer.said, heard, asking.notices, answering.notices) == ((), (), (), [], [])
+
+
+def test_an_answer_has_about_so_many_bytes_and_what_is_left_goes_first_in_the_next():
+    asking, answering = Asking(1), Answering(50, max_bytes=2)
+    for index in range(4):
+        asking.tell(PartitionId(ORDERS, index), fetch(1))
+    answering.asked(asking.question(), NOW_MS)
+    for index in range(4):
+        answering.tell(PartitionId(ORDERS, index), fetched(1, batches=(Batch(1, 5, 1, b"xy"[: 1 + index // 2]),)))
+    first = answering.answer()
+    assert [partition.partition for partition, _ in first.said] == [0, 1]
+    assert [each.partition for each, _ in asking.answered(first, NOW_MS)] == [0, 1]
+    answering.asked(asking.question(), NOW_MS)
+    assert answering.has_news
+    assert [partition.partition for partition, _ in answering.answer().said] == [2]
+
+
+def test_who_waits_for_an_answer_hears_that_bytes_are_coming(pair):
+    asking, _ = pair
+    asking.tell(P, fetch(3, offset=6))
+    asking.question()
+    asking.notices = []
+    asking.progressed()
+    assert asking.notices == [(P, FetchProgressed())]
 
 
 def test_corrections_are_news_and_are_said_once():

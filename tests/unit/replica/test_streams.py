@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.epochs import Position
 from zurau.ids import BrokerId, TopicId
-from zurau.replica.events import AnswerStands, FetchStands, StoodUntil
+from zurau.replica.events import AnswerStands, FetchProgressed, FetchStands, StoodUntil
 from zurau.replica.identity import PartitionId, ReplicaId
 from zurau.replica.messages import BeginEpoch, Fetch, Fetched, FetchRefused
-from zurau.replica.position import Position
 from zurau.replica.roles import Role
 from zurau.replica.session import Answer, Question
 from zurau.replica.settings import ReplicaSettings
@@ -112,6 +112,24 @@ def test_a_question_that_is_not_answered_is_asked_anew_in_another_session(one):
     [(_, second)] = one.due(450)
     assert second.session != first.session
     assert second.said == first.said
+
+
+def test_an_answer_of_which_more_comes_is_not_given_up(one):
+    one.send(TWO, P, fetch())
+    one.due(0)
+    for now_ms in (400, 800, 1200):
+        one.progressed(TWO, now_ms)
+        assert one.due(now_ms) == []
+    assert (one.deadline_ms, one.notices()[-1]) == (1650, (P, FetchProgressed()))
+    [(_, question)] = one.due(1650)
+    assert question.number == 1
+
+
+def test_who_is_still_being_told_something_is_not_missed(one, two):
+    ask(one, two)
+    two.notices()
+    two.progressed(ONE, 900)
+    assert two.deadline_ms == 900 + SETTINGS.fetch_timeout_ms
 
 
 def test_a_second_question_ends_the_wait_of_the_first(one, two):

@@ -52,15 +52,22 @@ def test_it_can_be_stopped_twice_and_started_again(tmp_path):
         broker.stop()
 
 
-def test_a_setting_that_does_not_exist_is_named():
+def test_a_setting_that_does_not_exist_is_named_where_it_is_written():
     with pytest.raises(SettingsError, match=r"retention_mss.*did you mean"):
-        Broker(retention_mss=5).start()
+        Broker(retention_mss=5)
+
+
+@pytest.mark.parametrize("settings", [{"node_id": -5}, {"retention_ms": "abc"}, {"kafka": "nowhere"}])
+def test_a_wrong_value_is_noticed_where_it_is_written(settings):
+    with pytest.raises(SettingsError):
+        Broker(**settings)
 
 
 def test_after_a_failed_start_it_can_be_stopped_and_leaves_nothing_behind():
-    broker = Broker(node_id=-5)
-    with pytest.raises(SettingsError):
-        broker.start()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        broker = Broker(kafka=f"127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(SettingsError):
+            broker.start()
     broker.stop()
     assert not broker.directory.exists()
 

@@ -134,3 +134,9 @@ def test_memory_stays_in_proportion_to_what_has_arrived(reader):
     finally:
         tracemalloc.stop()
     assert peak_bytes < 10 * MIB
+
+
+def test_a_large_request_without_records_is_refused_when_it_has_begun_to_arrive(scratch):
+    reader = FrameReader(scratch, max_frame_bytes=100 * MIB)
+    with pytest.raises(ProtocolViolation, match="one without records"):
+        feed(reader, struct.pack(">ih", 17 * MIB, 11) + bytes(20_000))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.errors import Refused
 from zurau.machines.controller.commands import ReplaceConfigs
 from zurau.pending import all_of, start
@@ -15,16 +18,24 @@ from zurau.wire.kafka.messages.alter_configs import (
 
 
 async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    answers = [start(_replace(resource, request.validate_only, call)) for resource in request.resources]
+    twice = await repeated([(resource.resource_type, resource.resource_name) for resource in request.resources], call)
+    answers = [
+        start(_replace(resource, twice, request.validate_only, call))
+        async for resource in call.in_turns(request.resources)
+    ]
     await all_of(answers)
     return AlterConfigsResponse(responses=[answer.result() for answer in answers])
 
 
-async def _replace(resource: AlterConfigsResource, validate_only: bool, call: Call) -> AlterConfigsResourceResponse:
+async def _replace(
+    resource: AlterConfigsResource, twice: Collection[tuple[int, str]], validate_only: bool, call: Call
+) -> AlterConfigsResourceResponse:
     configs = {config.name: config.value for config in resource.configs}
     command = ReplaceConfigs(resource.resource_type, resource.resource_name, configs, validate_only)
     error_code, error_message = 0, None
     try:
+        if (resource.resource_type, resource.resource_name) in twice:
+            raise named_twice()
         await call.broker.controller.ask(command)
     except Refused as refused:
         error_code, error_message = int(refused.code), refused.message

@@ -16,6 +16,9 @@ from zurau.log.settings import LogSettings
 from zurau.machines.controller.image import ALL_BROKERS
 from zurau.settings import INT32_MAX, Setting, settings_of
 
+#: Written with their protocol in Kafka, which we may leave out.
+ADDRESSES = ("listeners", "advertised.listeners")
+
 
 class Source(IntEnum):
     """Kafka's numbers of where a value comes from."""
@@ -117,5 +120,12 @@ def _changeable_layers(declared: Setting, broker: Broker) -> Iterator[Layer]:
 def _fixed_layers(name: str, declared: Setting, started_with: Any) -> Iterator[Layer]:
     value = getattr(started_with, declared.name)
     if value != declared.default:
-        yield Layer(name, declared.text(value), Source.STARTED_WITH)
-    yield Layer(name, declared.text(declared.default), Source.DEFAULT)
+        yield Layer(name, _as_kafka_writes(declared, value), Source.STARTED_WITH)
+    yield Layer(name, _as_kafka_writes(declared, declared.default), Source.DEFAULT)
+
+
+def _as_kafka_writes(declared: Setting, value: Any) -> str:
+    """Tools split an address at "://"."""
+    text = declared.text(value)
+    is_bare_address = declared.kafka_name in ADDRESSES and text and "://" not in text
+    return f"PLAINTEXT://{text}" if is_bare_address else text

@@ -6,8 +6,9 @@ it, its coordinator is gone or busy, and it shall look for it again or wait.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from zurau.api.kafka.call import Call
 from zurau.errors import Refused
@@ -22,6 +23,17 @@ _AS_COORDINATOR: dict[IntEnum, ErrorCode] = {
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
+
+
+#: Of members or partitions in one command: a machine decides in one go, while all others wait.
+PIECE = 100
+
+T = TypeVar("T")
+
+
+def pieces(items: Sequence[T]) -> list[tuple[T, ...]]:
+    """For several commands instead of a long one. At least one, because a machine has something to say to none."""
+    return [tuple(items[first : first + PIECE]) for first in range(0, len(items), PIECE)] or [()]
 
 
 async def ask_group(group_id: str, command: GroupCommand, call: Call) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.create_topics import too_many_partitions
+from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.errors import Refused
 from zurau.machines.controller.commands import CreatePartitions
 from zurau.pending import all_of, start
-from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -18,14 +17,21 @@ from zurau.wire.kafka.messages.create_partitions import (
 
 
 async def handle(request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
-    counts = Counter(topic.name for topic in request.topics)
-    repeated = {name for name, count in counts.items() if count > 1}
-    answers = [
-        start(_create(topic, request.validate_only, call)) for topic in request.topics if topic.name not in repeated
-    ]
+    twice = await repeated([topic.name for topic in request.topics], call)
+    once = [topic async for topic in call.in_turns(request.topics) if topic.name not in twice]
+    refused = too_many_partitions([_added(topic, call) async for topic in call.in_turns(once)])
+    if refused is not None:
+        results = [_refused(topic.name, refused) async for topic in call.in_turns(request.topics)]
+        return CreatePartitionsResponse(results=results)
+    answers = [start(_create(topic, request.validate_only, call)) async for topic in call.in_turns(once)]
     await all_of(answers)
-    refusals = [_refused(name, Refused(ErrorCode.INVALID_REQUEST, "named twice")) for name in sorted(repeated)]
+    refusals = [_refused(name, named_twice()) for name in sorted(twice)]
     return CreatePartitionsResponse(results=[answer.result() for answer in answers] + refusals)
+
+
+def _added(topic: CreatePartitionsTopic, call: Call) -> int:
+    present = call.broker.image.topics.get(topic.name)
+    return 0 if present is None else topic.count - len(present.partitions)
 
 
 async def _create(topic: CreatePartitionsTopic, validate_only: bool, call: Call) -> CreatePartitionsTopicResult:
@@ -36,6 +42,9 @@ async def _create(topic: CreatePartitionsTopic, validate_only: bool, call: Call)
         await call.broker.controller.ask(CreatePartitions(topic.name, topic.count, assignments, validate_only))
     except Refused as refused:
         return _refused(topic.name, refused)
+    image = call.broker.image.topics.get(topic.name)
+    if image is not None:
+        await call.broker.opened(image.topic_id)
     return CreatePartitionsTopicResult(name=topic.name)
 
 

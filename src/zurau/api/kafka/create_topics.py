@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.config_entries import topic_entries
+from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.machines.controller.commands import CreateTopic
 from zurau.machines.controller.image import TopicImage
+from zurau.machines.controller.topics import PARTITIONS_MAX
 from zurau.pending import all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.create_topics import (
@@ -22,23 +24,41 @@ from zurau.wire.kafka.messages.create_topics import (
 
 
 async def handle(request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
-    counts = Counter(topic.name for topic in request.topics)
-    repeated = {name for name, count in counts.items() if count > 1}
+    twice = await repeated([topic.name for topic in request.topics], call)
+    once = [topic async for topic in call.in_turns(request.topics) if topic.name not in twice]
+    refused = too_many_partitions(max(topic.num_partitions, len(topic.assignments), 1) for topic in once)
+    if refused is not None:
+        refusals = [_refused(topic.name, refused) async for topic in call.in_turns(request.topics)]
+        return CreateTopicsResponse(topics=refusals)
     # All are asked for before the first is awaited, so that they share one flush.
-    answers = [
-        start(_create(topic, request.validate_only, call)) for topic in request.topics if topic.name not in repeated
-    ]
+    answers = [start(_create(topic, request.validate_only, call)) async for topic in call.in_turns(once)]
     await all_of(answers)
-    refusals = [_refused(name, Refused(ErrorCode.INVALID_REQUEST, "named twice")) for name in sorted(repeated)]
-    return CreateTopicsResponse(topics=[answer.result() for answer in answers] + refusals)
+    shown = _ShownConfigs(call)
+    results = [
+        _created(created, shown, request.validate_only) if isinstance(created, TopicImage) else created
+        async for created in call.in_turns([answer.result() for answer in answers])
+    ]
+    return CreateTopicsResponse(topics=results + [_refused(name, named_twice()) for name in sorted(twice)])
 
 
-async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> CreatableTopicResult:
+def too_many_partitions(counts: Iterable[int]) -> Refused | None:
+    """Why a request that makes so many partitions in all is refused, as in Kafka; None if it is not."""
+    total = sum(max(0, count) for count in counts)
+    if total <= PARTITIONS_MAX:
+        return None
+    return Refused(
+        ErrorCode.POLICY_VIOLATION, f"one request makes up to {PARTITIONS_MAX} partitions, not {total}; ask in parts"
+    )
+
+
+async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> TopicImage | CreatableTopicResult:
     try:
-        created = await call.broker.controller.ask(_command(topic, validate_only, call))
+        created: TopicImage = await call.broker.controller.ask(_command(topic, validate_only, call))
     except Refused as refused:
         return _refused(topic.name, refused)
-    return _created(created, validate_only, call)
+    if not validate_only:
+        await call.broker.opened(created.topic_id)
+    return created
 
 
 def _command(topic: CreatableTopic, validate_only: bool, call: Call) -> CreateTopic:
@@ -56,23 +76,37 @@ def _command(topic: CreatableTopic, validate_only: bool, call: Call) -> CreateTo
     )
 
 
-def _created(topic: TopicImage, validate_only: bool, call: Call) -> CreatableTopicResult:
-    configs = [
-        CreatableTopicConfigs(
-            name=entry.name,
-            value=entry.value,
-            read_only=entry.is_read_only,
-            config_source=entry.source,
-            is_sensitive=False,
-        )
-        for entry in topic_entries(topic.configs, call.broker)
-    ]
+class _ShownConfigs:
+    """The settings of new topics: worked out once for all that have the same configs."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._by_configs: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
+
+    def of(self, topic: TopicImage) -> list[CreatableTopicConfigs]:
+        key = tuple(topic.configs.items())
+        shown = self._by_configs.get(key)
+        if shown is None:
+            shown = self._by_configs[key] = [
+                CreatableTopicConfigs(
+                    name=entry.name,
+                    value=entry.value,
+                    read_only=entry.is_read_only,
+                    config_source=entry.source,
+                    is_sensitive=False,
+                )
+                for entry in topic_entries(topic.configs, self._call.broker)
+            ]
+        return shown
+
+
+def _created(topic: TopicImage, shown: _ShownConfigs, validate_only: bool) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=NO_TOPIC_ID if validate_only else topic.topic_id,
         num_partitions=len(topic.partitions),
         replication_factor=topic.replication_factor,
-        configs=configs,
+        configs=shown.of(topic),
     )
 
 

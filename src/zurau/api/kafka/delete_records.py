@@ -22,9 +22,10 @@ async def handle(request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResp
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_answer(topic.name, wanted, call) for wanted in topic.partitions]
+                name=topic.name,
+                partitions=[_answer(topic.name, wanted, call) async for wanted in call.in_turns(topic.partitions)],
             )
-            for topic in request.topics
+            async for topic in call.in_turns(request.topics)
         ]
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
+from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.machines.controller.commands import DeleteTopic
@@ -23,10 +24,13 @@ DELETION_DISABLED_SINCE = 3
 async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
     wanted = request.topics
     if call.version < BY_ID_SINCE:
-        wanted = [DeleteTopicState(name=name) for name in request.topic_names]
-    answers = [start(_delete(topic, call)) for topic in wanted]
+        wanted = [DeleteTopicState(name=name) async for name in call.in_turns(request.topic_names)]
+    twice = await repeated([(topic.name, topic.topic_id) for topic in wanted], call)
+    once = [topic async for topic in call.in_turns(wanted) if (topic.name, topic.topic_id) not in twice]
+    answers = [start(_delete(topic, call)) async for topic in call.in_turns(once)]
     await all_of(answers)
-    return DeleteTopicsResponse(responses=[answer.result() for answer in answers])
+    refusals = [_refused(name, topic_id, named_twice()) for name, topic_id in twice]
+    return DeleteTopicsResponse(responses=[answer.result() for answer in answers] + refusals)
 
 
 async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
@@ -38,10 +42,15 @@ async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
             raise _deletion_disabled(call.version)
         await call.broker.controller.ask(DeleteTopic(topic.topic_id))
     except Refused as refused:
-        return DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=refused.code, error_message=refused.message
-        )
+        if wanted.name is not None and refused.code == ErrorCode.UNKNOWN_TOPIC_ID:
+            # Somebody else deletes it: that is decided, though not yet to be seen.
+            refused = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, refused.message)
+        return _refused(name, topic_id, refused)
     return DeletableTopicResult(name=name, topic_id=topic_id)
+
+
+def _refused(name: str | None, topic_id: bytes, refused: Refused) -> DeletableTopicResult:
+    return DeletableTopicResult(name=name, topic_id=topic_id, error_code=refused.code, error_message=refused.message)
 
 
 def _find(wanted: DeleteTopicState, call: Call) -> TopicImage:

@@ -20,7 +20,15 @@ from zurau.wire.kafka.messages.describe_configs import (
 
 
 async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(results=[_answer(resource, request, call) for resource in request.resources])
+    answers: dict[tuple[object, ...], DescribeConfigsResult] = {}
+    results = []
+    async for resource in call.in_turns(request.resources):
+        # Whoever names a resource again gets the same answer again, not another one of its size.
+        key = (resource.resource_type, resource.resource_name, *(resource.configuration_keys or ()))
+        if key not in answers:
+            answers[key] = _answer(resource, request, call)
+        results.append(answers[key])
+    return DescribeConfigsResponse(results=results)
 
 
 def _answer(resource: DescribeConfigsResource, request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResult:
@@ -33,7 +41,7 @@ def _answer(resource: DescribeConfigsResource, request: DescribeConfigsRequest, 
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
-    wanted = resource.configuration_keys
+    wanted = frozenset(resource.configuration_keys or ())
     return DescribeConfigsResult(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
@@ -56,8 +64,12 @@ def _entries_of(resource: DescribeConfigsResource, call: Call) -> list[ConfigEnt
             if name == str(call.broker.broker_id):
                 return broker_entries(call.broker)
             raise Refused(ErrorCode.INVALID_REQUEST, f"this is broker {call.broker.broker_id}; ask {name!r} itself")
-        case ResourceType.BROKER_LOGGER:
+        case ResourceType.BROKER_LOGGER if name == str(call.broker.broker_id):
             return []
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS if name:
+            return []
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS | ResourceType.BROKER_LOGGER:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"nothing of that type is called {name!r} here")
         case other:
             raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {other} have no settings")
 

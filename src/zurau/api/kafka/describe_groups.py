@@ -26,7 +26,11 @@ ON_GROUP = sum(1 << bit for bit in (Operation.READ, Operation.DELETE, Operation.
 
 async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
     operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED_FOR
-    return DescribeGroupsResponse(groups=[await _describe(group_id, operations, call) for group_id in request.groups])
+    described = {
+        group_id: await _describe(group_id, operations, call)
+        async for group_id in call.in_turns(dict.fromkeys(request.groups))
+    }
+    return DescribeGroupsResponse(groups=[described[group_id] async for group_id in call.in_turns(request.groups)])
 
 
 async def _describe(group_id: str, operations: int, call: Call) -> DescribedGroup:
@@ -55,7 +59,7 @@ async def _describe(group_id: str, operations: int, call: Call) -> DescribedGrou
                 member_metadata=member.metadata,
                 member_assignment=member.assignment,
             )
-            for member in description.members
+            async for member in call.in_turns(description.members)
         ],
         authorized_operations=operations,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from zurau.api.kafka.call import Call
 from zurau.errors import DiskFault
 from zurau.ids import TopicPartition
@@ -24,28 +26,31 @@ async def handle(request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirs
         failed = DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=log_dir)
         return DescribeLogDirsResponse(results=[failed])
     topics = [
-        DescribeLogDirsTopic(name=name, partitions=_sizes(name, indexes, call))
-        for name, indexes in _wanted(request, call).items()
+        DescribeLogDirsTopic(name=name, partitions=await _sizes(name, indexes, call))
+        async for name, indexes in call.in_turns(_wanted(request, call).items())
     ]
     return DescribeLogDirsResponse(
         results=[DescribeLogDirsResult(log_dir=log_dir, topics=topics, usable_bytes=usable_bytes)]
     )
 
 
-def _wanted(request: DescribeLogDirsRequest, call: Call) -> dict[str, list[int]]:
-    if request.topics is not None:
-        return {topic.topic: topic.partitions for topic in request.topics}
-    topics = call.broker.image.topics.values()
-    return {topic.name: [partition.index for partition in topic.partitions] for topic in topics}
+def _wanted(request: DescribeLogDirsRequest, call: Call) -> dict[str, dict[int, None]]:
+    """Each partition once, however often it is named."""
+    if request.topics is None:
+        topics = call.broker.image.topics.values()
+        return {topic.name: dict.fromkeys(range(len(topic.partitions))) for topic in topics}
+    wanted: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        wanted.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
+    return wanted
 
 
-def _sizes(topic: str, indexes: list[int], call: Call) -> list[DescribeLogDirsPartition]:
+async def _sizes(topic: str, indexes: Collection[int], call: Call) -> list[DescribeLogDirsPartition]:
     """What is not here is left out: the client asks every broker and adds up."""
-    found = ((index, call.broker.partitions.get(TopicPartition(topic, index))) for index in indexes)
     return [
         DescribeLogDirsPartition(
             partition_index=index, partition_size=partition.log.size_bytes, offset_lag=0, is_future_key=False
         )
-        for index, partition in found
-        if partition is not None
+        async for index in call.in_turns(indexes)
+        if (partition := call.broker.partitions.get(TopicPartition(topic, index))) is not None
     ]

@@ -15,17 +15,24 @@ from zurau.wire.kafka.messages.describe_producers import (
 
 
 async def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    # Whoever names a partition again gets the same answer again, not another one of its size.
+    described: dict[tuple[str, int], PartitionResponse] = {}
+    async for topic in call.in_turns(request.topics):
+        async for index in call.in_turns(topic.partition_indexes):
+            if (topic.name, index) not in described:
+                described[topic.name, index] = await _describe(topic.name, index, call)
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
-                name=topic.name, partitions=[_describe(topic.name, index, call) for index in topic.partition_indexes]
+                name=topic.name,
+                partitions=[described[topic.name, index] async for index in call.in_turns(topic.partition_indexes)],
             )
-            for topic in request.topics
+            async for topic in call.in_turns(request.topics)
         ]
     )
 
 
-def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
+async def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
     try:
         partition = call.broker.partition(topic, index)
     except Refused as refused:
@@ -40,9 +47,9 @@ def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
                 producer_id=producer_id,
                 producer_epoch=producer.epoch,
                 last_sequence=producer.batches[-1].last_sequence if producer.batches else -1,
-                last_timestamp=producer.last_written_ms,
+                last_timestamp=producer.batches[-1].timestamp if producer.batches else -1,
                 coordinator_epoch=-1,
             )
-            for producer_id, producer in partition.producers.items()
+            async for producer_id, producer in call.in_turns(list(partition.producers.items()))
         ],
     )

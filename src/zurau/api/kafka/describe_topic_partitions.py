@@ -26,9 +26,7 @@ async def handle(request: DescribeTopicPartitionsRequest, call: Call) -> Describ
         first_name, first_index = request.cursor.topic_name, max(0, request.cursor.partition_index)
     room = max(1, min(request.response_partition_limit, call.broker.settings.max_request_partition_size_limit))
     topics: list[DescribeTopicPartitionsResponseTopic] = []
-    for name in _names(request, call):
-        if name < first_name:
-            continue
+    async for name in call.in_turns(_names(request, first_name, call)):
         if room == 0:
             return _page(topics, Cursor(topic_name=name, partition_index=0))
         topic = call.broker.image.topics.get(name)
@@ -44,8 +42,9 @@ async def handle(request: DescribeTopicPartitionsRequest, call: Call) -> Describ
     return _page(topics, None)
 
 
-def _names(request: DescribeTopicPartitionsRequest, call: Call) -> list[str]:
-    return sorted({topic.name for topic in request.topics} or call.broker.image.topics)
+def _names(request: DescribeTopicPartitionsRequest, first_name: str, call: Call) -> list[str]:
+    names = {topic.name for topic in request.topics} or call.broker.image.topics
+    return sorted(name for name in names if name >= first_name)
 
 
 def _page(

@@ -19,7 +19,8 @@ MANY_KEYS_SINCE = 4
 
 async def handle(request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
     if call.version >= MANY_KEYS_SINCE:
-        found = [_find(key, request.key_type, call) for key in request.coordinator_keys]
+        keys = call.in_turns(request.coordinator_keys)
+        found = [_find(key, request.key_type, call) async for key in keys]
         return FindCoordinatorResponse(coordinators=found)
     only = _find(request.key, request.key_type, call)
     return FindCoordinatorResponse(

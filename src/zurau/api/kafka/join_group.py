@@ -24,7 +24,7 @@ async def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
         return _without_generation(refused.code, request.member_id, call.version)
     if isinstance(reply, MemberIdRequired):
         return _without_generation(ErrorCode.MEMBER_ID_REQUIRED, reply.member_id, call.version)
-    return _joined(reply)
+    return await _joined(reply, call)
 
 
 def _command(request: JoinGroupRequest, call: Call) -> JoinGroup:
@@ -50,7 +50,7 @@ def _unique(call: Call) -> uuid.UUID:
     return uuid.UUID(bytes=call.broker.randomness.bytes(16), version=4)
 
 
-def _joined(joined: Joined) -> JoinGroupResponse:
+async def _joined(joined: Joined, call: Call) -> JoinGroupResponse:
     return JoinGroupResponse(
         generation_id=joined.generation,
         protocol_type=joined.protocol_type,
@@ -62,7 +62,7 @@ def _joined(joined: Joined) -> JoinGroupResponse:
             JoinGroupResponseMember(
                 member_id=member.member_id, group_instance_id=member.instance_id, metadata=member.metadata
             )
-            for member in joined.members
+            async for member in call.in_turns(joined.members)
         ],
     )
 

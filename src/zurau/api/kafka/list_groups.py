@@ -18,8 +18,8 @@ async def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
         return ListGroupsResponse()
     found: list[commands.ListedGroup] = []
     try:
-        for host in call.broker.group_hosts():
-            found += (await host.ask(commands.ListGroups())).groups
+        async for host in call.in_turns(call.broker.group_hosts()):
+            found += sorted((await host.ask(commands.ListGroups())).groups)
     except Refused as refused:
         return ListGroupsResponse(error_code=refused.code)
     return ListGroupsResponse(
@@ -30,7 +30,7 @@ async def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
                 group_state=group.state,
                 group_type=CLASSIC,
             )
-            for group in sorted(found)
+            async for group in call.in_turns(found)
             if not states or group.state.lower() in states
         ]
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch
-from zurau.errors import CorruptData, DiskFault, Refused
+from zurau.errors import DiskFault, Refused
 from zurau.ids import Epoch, Offset
 from zurau.partition.partition import Partition, refusal
 from zurau.settings import INT64_MAX
@@ -28,13 +29,31 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+#: The first version whose clients may ask for it.
+SPECIAL_SINCE = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 
 
 async def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     committed_only = request.isolation_level == READ_COMMITTED
     topics = []
+    mentions = Counter((topic.name, wanted.partition_index) for topic in request.topics for wanted in topic.partitions)
     for topic in request.topics:
-        partitions = [await _answer(topic.name, wanted, committed_only, call) for wanted in topic.partitions]
+        partitions = []
+        for wanted in topic.partitions:
+            count = mentions.pop((topic.name, wanted.partition_index), 0)
+            if count == 1:
+                partitions.append(await _answer(topic.name, wanted, committed_only, call))
+            elif count > 1:  # as in Kafka: answered once, and not with what was asked for
+                partitions.append(_refusal(wanted, ErrorCode.INVALID_REQUEST))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
     return ListOffsetsResponse(topics=topics)
 
@@ -47,7 +66,7 @@ async def _answer(
         check_leader_epoch(wanted.current_leader_epoch, partition)
         offset, timestamp = await _find(partition, wanted.timestamp, committed_only, call)
     except Refused as refused:
-        return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=refused.code)
+        return _refusal(wanted, refused.code)
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
         error_code=ErrorCode.NONE,
@@ -55,6 +74,10 @@ async def _answer(
         offset=offset,
         leader_epoch=_epoch_at(partition, offset),
     )
+
+
+def _refusal(wanted: ListOffsetsPartition, code: int) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=code)
 
 
 def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
@@ -66,6 +89,8 @@ def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
 async def _find(partition: Partition, timestamp: int, committed_only: bool, call: Call) -> tuple[Offset, int]:
     """The offset, and the timestamp of the record there where it was looked for by time."""
     log = partition.log
+    if timestamp < 0 and call.version < SPECIAL_SINCE.get(timestamp, INT64_MAX):
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"{timestamp} has no meaning in version {call.version}")
     if timestamp == LATEST and partition.fault is None:
         # So that a producer that was acknowledged without a flush (acks=1) finds its own records counted.
         await partition.wait_high_watermark(log.end_offset)
@@ -74,22 +99,17 @@ async def _find(partition: Partition, timestamp: int, committed_only: bool, call
         return upto, -1
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.start_offset, -1
-    if timestamp == LATEST_TIERED:
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return NOT_FOUND
     if timestamp == MAX_TIMESTAMP:
         return await _look(lambda: log.find_max_timestamp(upto), call)
-    if timestamp < 0:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{timestamp} is not a time and none of the special values")
     return await _look(lambda: log.find_by_timestamp(timestamp, upto), call)
 
 
 async def _look(search: Callable[[], tuple[Offset, int] | None], call: Call) -> tuple[Offset, int]:
-    """Search in a worker. This is where records are unpacked that a producer may have packed wrongly."""
+    """Search in a worker, one search at a time: what is unpacked for it may be large."""
     try:
-        found = await call.broker.workers.run(search)
-        offset, timestamp = found or NOT_FOUND
-        if not -1 <= timestamp <= INT64_MAX:
-            raise CorruptData(f"the record at {offset} has an impossible timestamp")
+        found = await call.broker.searches.run(search)
     except DiskFault as fault:
         raise refusal(fault) from fault
-    return offset, timestamp
+    return found or NOT_FOUND

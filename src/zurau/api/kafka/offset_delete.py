@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.coordinators import ask_group
+from zurau.api.kafka.coordinators import ask_group, pieces
 from zurau.errors import Refused
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import DeleteOffsets, OffsetsDeleted
@@ -19,17 +19,18 @@ from zurau.wire.kafka.messages.offset_delete import (
 async def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
     wanted = [
         TopicPartition(topic.name, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
+        async for topic in call.in_turns(request.topics)
+        async for partition in call.in_turns(topic.partitions)
     ]
-    known = tuple(name for name in wanted if name.topic in call.broker.image.topics)
+    # Also of partitions that are no more: somebody may have committed before partitions were looked at.
+    known = [name async for name in call.in_turns(dict.fromkeys(wanted)) if name.topic in call.broker.image.topics]
     codes = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
-        command = DeleteOffsets(request.group_id, known)
-        deleted: OffsetsDeleted = await ask_group(request.group_id, command, call)
+        async for piece in call.in_turns(pieces(known)):
+            deleted: OffsetsDeleted = await ask_group(request.group_id, DeleteOffsets(request.group_id, piece), call)
+            codes |= deleted.codes
     except Refused as refused:
         return OffsetDeleteResponse(error_code=refused.code)
-    codes |= deleted.codes
     return OffsetDeleteResponse(
         topics=[
             OffsetDeleteResponseTopic(
@@ -38,9 +39,9 @@ async def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteRespon
                     OffsetDeleteResponsePartition(
                         partition_index=index, error_code=codes[TopicPartition(topic.name, index)]
                     )
-                    for index in (partition.partition_index for partition in topic.partitions)
+                    async for index in call.in_turns([partition.partition_index for partition in topic.partitions])
                 ],
             )
-            for topic in request.topics
+            async for topic in call.in_turns(request.topics)
         ]
     )

@@ -19,9 +19,10 @@ async def handle(request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForL
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_find(topic.topic, wanted, call) for wanted in topic.partitions]
+                topic=topic.topic,
+                partitions=[_find(topic.topic, wanted, call) async for wanted in call.in_turns(topic.partitions)],
             )
-            for topic in request.topics
+            async for topic in call.in_turns(request.topics)
         ]
     )
 

@@ -6,15 +6,15 @@ acks=0 gets no answer at all, acks=1 one as soon as the leader has written, acks
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from zurau.api.kafka.call import Call
 from zurau.api.within import within
-from zurau.errors import CorruptData, ProtocolViolation, Refused
+from zurau.errors import ProtocolViolation, Refused
 from zurau.machines.controller.names import is_internal
-from zurau.partition.admission import InvalidRecords
+from zurau.partition.admission import InvalidRecords, read_header
 from zurau.partition.partition import Appended, Partition
-from zurau.pending import Pending, all_of, done
-from zurau.records.batch import parse_header
+from zurau.pending import Pending, all_of, done, start
 from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.produce import (
@@ -42,13 +42,21 @@ class _Written:
     acknowledged: Pending[None]
 
 
+#: What became of a batch, if it is known yet.
+Outcome = _Written | Refused | Pending[Any]
+
+
 async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
+    later: list[Pending[Outcome]] = []
     outcomes = [
-        (topic.name, [(data.index, _append(topic.name, data, request.acks, call)) for data in topic.partition_data])
+        (topic.name, [(data.index, _append(topic.name, data, request, call, later)) for data in topic.partition_data])
         for topic in request.topic_data
     ]
     # What is written need not stay in memory while the flush is waited for: the next frame is received in its place.
     request.topic_data.clear()
+    if later:
+        await all_of(later)
+        outcomes = [(topic, [(index, _known(each)) for index, each in partitions]) for topic, partitions in outcomes]
     if request.acks == 0:
         _require_success(outcomes)
         return None
@@ -66,7 +74,7 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     )
 
 
-def _require_success(outcomes: list[tuple[str, list[tuple[int, _Written | Refused]]]]) -> None:
+def _require_success(outcomes: list[tuple[str, list[tuple[int, Outcome]]]]) -> None:
     """A client that wants no answers learns of an error as with Kafka: by a closed connection, and looks anew."""
     for topic, partitions in outcomes:
         for index, outcome in partitions:
@@ -74,7 +82,11 @@ def _require_success(outcomes: list[tuple[str, list[tuple[int, _Written | Refuse
                 raise ProtocolViolation(f"a batch for {topic}-{index} is refused and acks=0: {outcome}")
 
 
-def _append(topic: str, data: PartitionProduceData, acks: int, call: Call) -> _Written | Refused:
+def _append(
+    topic: str, data: PartitionProduceData, request: ProduceRequest, call: Call, later: list[Pending[Outcome]]
+) -> Outcome:
+    """What became of a batch. For one that takes long to examine, which is added to `later`, a place to be filled."""
+    acks = request.acks
     try:
         if acks not in (ACKS_ALL, 0, 1):
             raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {acks}")
@@ -86,24 +98,40 @@ def _append(topic: str, data: PartitionProduceData, acks: int, call: Call) -> _W
         appended = _append_batch(partition, data, call.version)
     except Refused as refused:
         return refused
+    if isinstance(appended, Pending):
+        later.append(start(_append_later(partition, appended, acks)))
+        return later[-1]
+    return _written(partition, appended, acks)
+
+
+async def _append_later(partition: Partition, examined: Pending[Appended], acks: int) -> Outcome:
+    try:
+        return _written(partition, await examined, acks)
+    except Refused as refused:
+        return refused
+
+
+def _known(outcome: Outcome) -> Outcome:
+    return outcome.result() if isinstance(outcome, Pending) else outcome
+
+
+def _written(partition: Partition, appended: Appended, acks: int) -> _Written:
     committed = partition.wait_high_watermark(appended.next_offset) if acks == ACKS_ALL else _DONE
     return _Written(partition, appended, committed)
 
 
-def _append_batch(partition: Partition, data: PartitionProduceData, version: int) -> Appended:
+def _append_batch(partition: Partition, data: PartitionProduceData, version: int) -> Appended | Pending[Appended]:
     batch = data.records
     if not isinstance(batch, memoryview) or not batch:
         raise Refused(ErrorCode.INVALID_RECORD, "there are no records for this partition in the request")
-    try:
-        header = parse_header(batch)
-    except CorruptData as fault:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, str(fault)) from fault
+    header = read_header(batch)
     if header.compression == Compression.ZSTD and version < ZSTD_SINCE:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {ZSTD_SINCE} or later")
     return partition.append(batch, header)
 
 
-def _answer(index: int, outcome: _Written | Refused, timeout_ms: int) -> PartitionProduceResponse:
+def _answer(index: int, outcome: Outcome, timeout_ms: int) -> PartitionProduceResponse:
+    assert not isinstance(outcome, Pending), "it was waited for"
     if isinstance(outcome, Refused):
         return _refusal(index, outcome)
     appended, partition = outcome.appended, outcome.partition

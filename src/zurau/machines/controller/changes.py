@@ -1,7 +1,7 @@
-"""What the broker is told after each applied record, so that it can open, close and tune partitions.
+"""What an applied record means for brokers, so that they can open, close and tune partitions.
 
-A change is told when the image already shows it, also while the log is replayed at start. A record that concerns
-nobody (a block of producer ids) tells nothing.
+The image already shows a change when it is told of. A record that concerns nobody (a block of producer ids) changes
+nothing for them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ what they are is the record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from zurau.errors import Refused
@@ -17,8 +17,36 @@ from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
 from zurau.machines.controller.records import ConfigsChanged, ConfigValue
 from zurau.wire.kafka.error_codes import ErrorCode
 
+#: What Kafka has settings of and we do not, with the code that Kafka refuses a wrong one with, and why.
+WITHOUT_SETTINGS = {
+    ResourceType.GROUP: (
+        ErrorCode.INVALID_CONFIG,
+        "groups have no settings of their own; their members set their timeouts (session.timeout.ms)",
+    ),
+    ResourceType.CLIENT_METRICS: (
+        ErrorCode.INVALID_REQUEST,
+        "clients are not asked for their metrics, so nothing can be subscribed to",
+    ),
+    ResourceType.BROKER_LOGGER: (
+        ErrorCode.INVALID_CONFIG,
+        "how much a broker tells is set when it starts, with --log-level",
+    ),
+}
+#: Kafka's tools take these off once partitions were moved, whether there are any or not.
+THROTTLES = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+}
+
 
 def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs) -> Decided:
+    if command.resource_type in WITHOUT_SETTINGS:
+        return _refuse_to_set(
+            image, command, [edit for edit in command.edits if edit.operation != ConfigOperation.DELETE]
+        )
     scope, before = _resource(image, rules, command)
     names = [edit.name for edit in command.edits]
     if len(set(names)) != len(names):
@@ -30,6 +58,8 @@ def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterCo
 
 
 def replace_configs(image: ClusterImage, rules: ConfigRules[Any], command: ReplaceConfigs) -> Decided:
+    if command.resource_type in WITHOUT_SETTINGS:
+        return _refuse_to_set(image, command, command.configs)
     scope, before = _resource(image, rules, command)
     return _difference(command, before, scope.checked(command.configs))
 
@@ -51,11 +81,25 @@ def _resource(
     raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {command.resource_type} have no settings to change")
 
 
+def _refuse_to_set(
+    image: ClusterImage, command: AlterConfigs | ReplaceConfigs, settings: Collection[object]
+) -> Decided:
+    """What is not there can be deleted, and nothing can be set."""
+    name = command.resource_name
+    if not name or (command.resource_type == ResourceType.BROKER_LOGGER and not _is_broker(image, name)):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"nothing of that type is called {name!r}")
+    if settings:
+        raise Refused(*WITHOUT_SETTINGS[ResourceType(command.resource_type)])
+    return Decided()
+
+
 def _is_broker(image: ClusterImage, name: str) -> bool:
     return any(name == str(broker) for broker in image.brokers)
 
 
 def _edit(scope: ConfigScope[Any], wanted: dict[str, str | None], edit: ConfigEdit) -> None:
+    if edit.operation == ConfigOperation.DELETE and edit.name in THROTTLES:
+        return
     setting = scope.find(edit.name)
     if edit.operation == ConfigOperation.DELETE:
         wanted.pop(edit.name, None)

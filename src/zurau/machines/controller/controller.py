@@ -1,14 +1,11 @@
-"""The controller as a machine: commands in, records and replies out, and an image that follows the records."""
+"""The controller as a machine: commands in, records and replies out, and an image of all that was decided so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from zurau.errors import Refused
-from zurau.ids import BrokerId
 from zurau.machines.controller.brokers import register_broker
-from zurau.machines.controller.changes import Change
 from zurau.machines.controller.commands import (
     AllocateProducerIds,
     AlterConfigs,
@@ -22,7 +19,7 @@ from zurau.machines.controller.commands import (
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.configs import alter_configs, replace_configs
 from zurau.machines.controller.decided import Decided
-from zurau.machines.controller.image import ClusterImage, TopicImage
+from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.producer_ids import allocate_producer_ids
 from zurau.machines.controller.records import decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
@@ -35,24 +32,14 @@ S = TypeVar("S")
 class Controller(Generic[S]):
     """Implements `Machine[ControllerCommand]`.
 
-    `topic_defaults` (of type `S`) are the settings of a log that this broker was started with. `on_change` is called
-    after each applied record that concerns brokers.
+    `topic_defaults` (of type `S`) are the settings of a log that this broker was started with. The image is ahead of
+    what is committed: only decisions may look at it.
     """
 
-    def __init__(
-        self,
-        topics: TopicDefaults,
-        topic_defaults: S,
-        on_change: Callable[[Change], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, topics: TopicDefaults, topic_defaults: S) -> None:
         self.image = ClusterImage()
         self.rules = ConfigRules(topic_defaults)
         self._topics = topics
-        self._on_change = on_change
-
-    def log_settings_of(self, topic: TopicImage, broker_id: BrokerId) -> S:
-        """What the replicas of a topic go by on a broker."""
-        return self.rules.topic_settings(self.image, broker_id, topic.configs)
 
     def decide(self, ticket: Ticket, command: ControllerCommand, now_ms: int) -> Decision:  # noqa: ARG002 - nothing here is timed
         try:
@@ -80,9 +67,7 @@ class Controller(Generic[S]):
                 return register_broker(self.image, command)
 
     def apply(self, record: StateRecord) -> None:
-        change = apply_record(self.image, decode_record(record))
-        if change is not None:
-            self._on_change(change)
+        apply_record(self.image, decode_record(record))
 
     def loaded(self, now_ms: int) -> None:
         """Nothing here depends on time."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from zurau.ids import BrokerId, ProducerId, TopicId
+from zurau.ids import BrokerId, ProducerId, TopicId, TopicPartition
 from zurau.machines.controller.names import collision_key, is_internal
 from zurau.machines.machine import Value
 
@@ -59,6 +59,10 @@ class ClusterImage:
     #: Settings changed while running, by broker id as text (or `ALL_BROKERS`), then by the setting's name.
     broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: ProducerId = 0
+
+    def has_partition(self, name: TopicPartition) -> bool:
+        topic = self.topics.get(name.topic)
+        return topic is not None and 0 <= name.partition < len(topic.partitions)
 
     def colliding_topic(self, name: str) -> str | None:
         """Another topic whose name differs only in '.' and '_'."""

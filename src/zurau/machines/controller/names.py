@@ -24,6 +24,11 @@ def is_internal(name: str) -> bool:
     return name in _INTERNAL
 
 
+def is_lawful(name: str) -> bool:
+    """Whether a topic can have this name."""
+    return _problem_with(name) is None
+
+
 def check_topic_name(name: str) -> None:
     """Raises `Refused` with INVALID_TOPIC_EXCEPTION when no topic can have this name."""
     if problem := _problem_with(name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 from zurau.errors import Refused
@@ -12,13 +11,8 @@ from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import ClusterImage, PartitionImage, TopicImage
 from zurau.machines.controller.names import check_not_internal, check_topic_name
 from zurau.machines.controller.placement import place, placed_by_hand
-from zurau.machines.controller.records import (
-    ConfigValue,
-    PartitionPlaced,
-    PartitionsCreated,
-    TopicCreated,
-    TopicDeleted,
-)
+from zurau.machines.controller.records import PartitionsCreated, TopicDeleted
+from zurau.machines.controller.snapshot import placed, topic_record
 from zurau.wire.kafka.error_codes import ErrorCode
 
 #: Each partition is files and memory; a typing error must not take the broker down.
@@ -49,13 +43,7 @@ def create_topic(
     )
     if command.validate_only:
         return Decided(reply=topic)
-    record = TopicCreated(
-        topic_id=topic.topic_id,
-        name=topic.name,
-        partitions=_placed(topic.partitions),
-        configs=[ConfigValue(name=name, value=value) for name, value in topic.configs.items()],
-    )
-    return Decided(record, topic)
+    return Decided(topic_record(topic), topic)
 
 
 def delete_topic(image: ClusterImage, command: DeleteTopic) -> Decided:
@@ -74,7 +62,7 @@ def create_partitions(image: ClusterImage, command: CreatePartitions) -> Decided
     added = _more_partitions(image, topic, command)
     if command.validate_only:
         return Decided()
-    return Decided(PartitionsCreated(topic_id=topic.topic_id, partitions=_placed(added)))
+    return Decided(PartitionsCreated(topic_id=topic.topic_id, partitions=placed(added)))
 
 
 def _check_new_name(image: ClusterImage, command: CreateTopic) -> None:
@@ -136,7 +124,3 @@ def _check_partition_count(count: int) -> None:
             ErrorCode.INVALID_PARTITIONS,
             f"a topic has 1 to {PARTITIONS_MAX} partitions, not {count}",
         )
-
-
-def _placed(partitions: Iterable[PartitionImage]) -> list[PartitionPlaced]:
-    return [PartitionPlaced(index=partition.index, replicas=list(partition.replicas)) for partition in partitions]

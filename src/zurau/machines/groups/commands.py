@@ -13,6 +13,7 @@ from typing import NamedTuple
 from zurau.ids import TopicPartition
 from zurau.machines.groups.members import Protocol
 from zurau.machines.machine import Value
+from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 NO_GENERATION = -1
@@ -88,6 +89,12 @@ class Acknowledged(Value):
     """Done; there is nothing more to say."""
 
 
+class Unfinished(Value):
+    """A part of it is done: there is more than one decision may write. Ask again."""
+
+    now_ms: int
+
+
 class Leaver(NamedTuple):
     member_id: str
     instance_id: str | None = None
@@ -158,6 +165,8 @@ class ForgetTopic(Value):
     """The topic is gone: so are all groups' offsets in it."""
 
     topic: str
+    #: Asked again: what was committed since then is of another topic of the same name.
+    committed_upto_ms: int = INT64_MAX
 
 
 class DescribeGroup(Value):

@@ -21,6 +21,7 @@ from enum import Enum, auto
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import CommittedOffset, Joined, JoinedMember
 from zurau.machines.groups.members import CONSUMER_PROTOCOL_TYPE, Member, Protocol, subscribed_topics
+from zurau.machines.groups.memory_bound import MemoryBound
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -73,19 +74,23 @@ class Group:
         self.members: dict[str, Member] = {}
         #: Static members: instance id to member id.
         self.instances: dict[str, str] = {}
-        #: Ids handed out whose owners have not joined yet.
-        self.pending_ids: set[str] = set()
+        #: Ids handed out whose owners have not joined yet, the oldest first.
+        self.pending_ids: dict[str, None] = {}
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
+        #: The memory of `offsets`, about.
+        self.offset_bytes = 0
         #: While an empty group gathers its first members: the end of all patience. None otherwise.
         self.gathering_until_ms: int | None = None
         self.has_newcomers = False
+        #: What its members may have said in all.
+        self.subscriptions = MemoryBound()
 
     def move(self, event: GroupEvent) -> None:
         self.state = MOVES[self.state, event]
 
     def add(self, member: Member) -> None:
         self.members[member.member_id] = member
-        self.pending_ids.discard(member.member_id)
+        self.pending_ids.pop(member.member_id, None)
         if member.instance_id is not None:
             self.instances[member.instance_id] = member.member_id
         if self.leader_id not in self.members:

@@ -24,12 +24,19 @@ from zurau.machines.groups.members import (
     has_more_to_give_up,
     means_the_same,
 )
+from zurau.machines.groups.memory import subscription_bytes
 from zurau.machines.groups.rebalance import dismiss, renew_session, settle, wait_at_join_barrier
 from zurau.machines.groups.records import agreement_record
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.groups.step import Step, TimerKind
 from zurau.machines.machine import Ticket
 from zurau.wire.kafka.error_codes import ErrorCode
+
+#: Ways of assigning partitions that one member may offer: clients offer up to three. Every one is held against those
+#: of every other member.
+PROTOCOLS_MAX = 32
+#: Ids of one group that wait for their owners to join.
+PENDING_IDS_MAX = 1000
 
 
 def join(groups: dict[str, Group], command: JoinGroup, ticket: Ticket, step: Step) -> None:
@@ -54,7 +61,7 @@ def join(groups: dict[str, Group], command: JoinGroup, ticket: Ticket, step: Ste
 def _check_command(command: JoinGroup, settings: GroupSettings) -> ErrorCode:
     if not settings.session_timeout_min_ms <= command.session_timeout_ms <= settings.session_timeout_max_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT
-    if not command.protocol_type or not command.protocols:
+    if not command.protocol_type or not 0 < len(command.protocols) <= PROTOCOLS_MAX:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return ErrorCode.NONE
 
@@ -69,7 +76,7 @@ def _check_group(group: Group | None, command: JoinGroup, settings: GroupSetting
         code = group.check_member(known, command.instance_id)
         if code is not ErrorCode.NONE:
             return code
-    if _is_full(group, known, settings.group_size_max):
+    if _is_full(group, known, settings.group_size_max) or _says_too_much(group, command, settings.group_bytes_max):
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     if not group.can_agree(command.protocol_type, command.protocols, besides=known):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -86,9 +93,25 @@ def _is_full(group: Group, member_id: str, size_max: int) -> bool:
     return member is None
 
 
+def _says_too_much(group: Group, command: JoinGroup, bytes_max: int) -> bool:
+    """Whether the subscriptions of all, with which the leader is answered, would get too large."""
+    said_bytes = sum(len(offered.metadata) for offered in command.protocols)
+
+    def count() -> int:
+        others = (member for member in group.members.values() if member.member_id != command.member_id)
+        return sum(map(subscription_bytes, others))
+
+    return not group.subscriptions.take(said_bytes, bytes_max, count)
+
+
 def _hand_out_id(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
     """Only who comes back with the id is a member: so a request that was sent twice makes no ghost."""
-    group.pending_ids.add(command.candidate_id)
+    if len(group.pending_ids) >= PENDING_IDS_MAX:
+        # Its owner, if it ever comes, is told that nobody knows the id, and asks for another.
+        oldest = next(iter(group.pending_ids))
+        del group.pending_ids[oldest]
+        step.stop_timer(TimerKind.PENDING_MEMBER, group.group_id, oldest)
+    group.pending_ids[command.candidate_id] = None
     step.start_timer(command.session_timeout_ms, TimerKind.PENDING_MEMBER, command.group_id, command.candidate_id)
     step.answer(ticket, MemberIdRequired(command.candidate_id))
 

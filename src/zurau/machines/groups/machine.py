@@ -28,6 +28,8 @@ from zurau.machines.groups.commands import (
     SyncGroup,
 )
 from zurau.machines.groups.group import Group, GroupState
+from zurau.machines.groups.memory import added_by, held_by
+from zurau.machines.groups.memory_bound import MemoryBound
 from zurau.machines.groups.records import apply_record
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.groups.step import Deadlines, Step, Timer, TimerKind
@@ -42,15 +44,19 @@ class GroupMachine:
         self.settings = settings
         self.groups: dict[str, Group] = {}
         self._deadlines = Deadlines()
+        self._memory = MemoryBound()
 
     def decide(self, ticket: Ticket, command: GroupCommand, now_ms: int) -> Decision:
         step = Step(now_ms, self.settings, self._deadlines)
         if isinstance(command, _ABOUT_MEMBERS) and not command.group_id:
             step.refuse(ticket, ErrorCode.INVALID_GROUP_ID, "a group with members needs a name")
+        elif not self._memory.take(added_by(command), self.settings.groups_memory_bytes_max, self._count_memory):
+            # Clients come back later: what is not used expires.
+            step.refuse(ticket, ErrorCode.COORDINATOR_NOT_AVAILABLE, "the groups' memory is used up")
         else:
             _RULES[type(command)](self.groups, command, ticket, step)
         if (step.records or self.groups) and _SWEEP not in self._deadlines:
-            self._schedule_sweep(step)
+            self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
         return step.decision()
 
     def apply(self, record: StateRecord) -> None:
@@ -62,8 +68,9 @@ class GroupMachine:
         for group in self.groups.values():
             for member in group.members.values():
                 rebalance.renew_session(group, member, step)
+        self._memory.held_bytes = self._count_memory()
         if self.groups:
-            self._schedule_sweep(step)
+            self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
 
     def next_deadline_ms(self) -> int | None:
         return self._deadlines.next_ms()
@@ -77,9 +84,9 @@ class GroupMachine:
 
     def _fire(self, timer: Timer, step: Step) -> None:
         if timer == _SWEEP:
-            removal.sweep(self.groups, step)
+            is_finished = removal.sweep(self.groups, step)
             if self.groups:
-                self._schedule_sweep(step)
+                self._schedule_sweep(step, self.settings.offsets_check_interval_ms if is_finished else 0)
             return
         group = self.groups.get(timer.group_id)
         if group is None:
@@ -94,8 +101,11 @@ class GroupMachine:
             case TimerKind.SYNC_BARRIER:
                 rebalance.sync_barrier_timed_out(group, step)
 
-    def _schedule_sweep(self, step: Step) -> None:
-        step.start_timer(self.settings.offsets_check_interval_ms, TimerKind.SWEEP)
+    def _count_memory(self) -> int:
+        return sum(map(held_by, self.groups.values()))
+
+    def _schedule_sweep(self, step: Step, delay_ms: int) -> None:
+        step.start_timer(delay_ms, TimerKind.SWEEP)
 
 
 def _describe(groups: dict[str, Group], command: DescribeGroup, ticket: Ticket, step: Step) -> None:

@@ -24,6 +24,7 @@ from zurau.machines.groups.rebalance import renew_session
 from zurau.machines.groups.records import offset_record
 from zurau.machines.groups.step import Step
 from zurau.machines.machine import Ticket
+from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -35,7 +36,7 @@ def commit(groups: Mapping[str, Group], command: CommitOffsets, ticket: Ticket, 
     if code is not ErrorCode.NONE:
         step.refuse(ticket, code)
         return
-    expires_ms = None if command.retention_ms is None else step.now_ms + command.retention_ms
+    expires_ms = None if command.retention_ms is None else min(step.now_ms + command.retention_ms, INT64_MAX)
     codes = {}
     for partition, new in command.offsets.items():
         codes[partition] = _check_offset(new, step.settings.offset_metadata_bytes_max)
@@ -71,5 +72,7 @@ def _check_offset(new: NewOffset, metadata_bytes_max: int) -> ErrorCode:
 def fetch(groups: Mapping[str, Group], command: FetchOffsets, ticket: Ticket, step: Step) -> None:
     group = groups.get(command.group_id)
     known = {} if group is None else group.offsets
-    wanted = sorted(known) if command.partitions is None else command.partitions
-    step.answer(ticket, OffsetsFetched({partition: known.get(partition) for partition in wanted}))
+    if command.partitions is None:
+        step.answer(ticket, OffsetsFetched(dict(known)))
+    else:
+        step.answer(ticket, OffsetsFetched({partition: known.get(partition) for partition in command.partitions}))

@@ -145,6 +145,9 @@ def sync(groups: Mapping[str, Group], command: SyncGroup, ticket: Ticket, step: 
         renew_session(group, member, step)
         step.refuse(ticket, ErrorCode.REBALANCE_IN_PROGRESS)
         return
+    if member.member_id == group.leader_id and _is_too_large(group, command, step.settings.group_bytes_max):
+        step.refuse(ticket, ErrorCode.UNKNOWN_SERVER_ERROR, "the agreement does not fit into one record")
+        return
     member.has_synced = True
     if group.state is GroupState.STABLE:
         renew_session(group, member, step)
@@ -166,6 +169,11 @@ def _check_sync(group: Group, command: SyncGroup) -> ErrorCode:
     if command.protocol_type not in (None, group.protocol_type) or command.protocol not in (None, group.protocol):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return ErrorCode.NONE
+
+
+def _is_too_large(group: Group, command: SyncGroup, bytes_max: int) -> bool:
+    agreed = sum(len(member.metadata_for(group.protocol)) for member in group.members.values())
+    return agreed + sum(map(len, command.assignments.values())) > bytes_max
 
 
 def _wait_at_sync_barrier(group: Group, member: Member, ticket: Ticket, step: Step) -> None:

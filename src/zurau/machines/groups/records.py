@@ -15,6 +15,7 @@ from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import CommittedOffset
 from zurau.machines.groups.group import Group, GroupEvent
 from zurau.machines.groups.members import Member, Protocol
+from zurau.machines.groups.memory import offset_bytes
 from zurau.machines.machine import StateRecord
 from zurau.wire.kafka.codec import decode_versioned, encode_versioned, peek_version
 from zurau.wire.kafka.messages.group_records import (
@@ -133,15 +134,20 @@ def _apply_offset(groups: dict[str, Group], key: OffsetCommitKey, value: OffsetC
     if value is not None:
         if group is None:
             group = groups[key.group] = Group(key.group)
-        group.offsets[partition] = CommittedOffset(
-            offset=value.offset,
-            leader_epoch=value.leader_epoch,
-            metadata=value.metadata,
-            committed_ms=value.commit_timestamp,
-            expires_ms=None if value.expire_timestamp == _NO_TIMESTAMP else value.expire_timestamp,
+        before, committed = (
+            group.offsets.get(partition),
+            CommittedOffset(
+                offset=value.offset,
+                leader_epoch=value.leader_epoch,
+                metadata=value.metadata,
+                committed_ms=value.commit_timestamp,
+                expires_ms=None if value.expire_timestamp == _NO_TIMESTAMP else value.expire_timestamp,
+            ),
         )
-    elif group is not None:
-        group.offsets.pop(partition, None)
+        group.offsets[partition] = committed
+        group.offset_bytes += offset_bytes(committed) - (offset_bytes(before) if before is not None else 0)
+    elif group is not None and (removed := group.offsets.pop(partition, None)) is not None:
+        group.offset_bytes -= offset_bytes(removed)
 
 
 def _apply_group(groups: dict[str, Group], group_id: str, value: GroupMetadataValue | None) -> None:

@@ -11,6 +11,7 @@ An empty group without offsets is removed too. All this is looked for now and th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import (
@@ -20,6 +21,7 @@ from zurau.machines.groups.commands import (
     DeleteOffsets,
     ForgetTopic,
     OffsetsDeleted,
+    Unfinished,
 )
 from zurau.machines.groups.group import Group, GroupState
 from zurau.machines.groups.members import CONSUMER_PROTOCOL_TYPE
@@ -29,6 +31,9 @@ from zurau.machines.machine import Ticket
 from zurau.wire.kafka.error_codes import ErrorCode
 
 Groups = Mapping[str, Group]
+
+#: In one decision, which is carried out while all others wait.
+RECORDS_MAX = 1000
 
 
 def delete_offsets(groups: Groups, command: DeleteOffsets, ticket: Ticket, step: Step) -> None:
@@ -51,8 +56,11 @@ def delete_offsets(groups: Groups, command: DeleteOffsets, ticket: Ticket, step:
 
 def forget_topic(groups: Groups, command: ForgetTopic, ticket: Ticket, step: Step) -> None:
     for group in groups.values():
-        for partition in group.offsets:
-            if partition.topic == command.topic:
+        for partition, committed in group.offsets.items():
+            if partition.topic == command.topic and committed.committed_ms <= command.committed_upto_ms:
+                if len(step.records) == RECORDS_MAX:
+                    step.answer(ticket, Unfinished(min(step.now_ms, command.committed_upto_ms)))
+                    return
                 step.records.append(offset_removed_record(group.group_id, partition))
     step.answer(ticket, Acknowledged())
 
@@ -64,19 +72,27 @@ def delete_group(groups: Groups, command: DeleteGroup, ticket: Ticket, step: Ste
     elif group.state is not GroupState.EMPTY:
         step.refuse(ticket, ErrorCode.NON_EMPTY_GROUP, f"group {command.group_id!r} has members")
     else:
-        step.records.extend(offset_removed_record(group.group_id, partition) for partition in group.offsets)
+        partitions = islice(group.offsets, RECORDS_MAX)
+        step.records.extend(offset_removed_record(group.group_id, partition) for partition in partitions)
+        if len(group.offsets) > RECORDS_MAX:
+            step.answer(ticket, Unfinished(step.now_ms))
+            return
         step.records.append(removed_record(group.group_id))
         step.answer(ticket, Acknowledged())
 
 
-def sweep(groups: Groups, step: Step) -> None:
-    """Remove what has expired."""
+def sweep(groups: Groups, step: Step) -> bool:
+    """Remove what has expired. False when there is more than one decision may write."""
     for group in groups.values():
-        expired = _expired(group, step.now_ms, step.settings.offsets_retention_ms)
+        room = RECORDS_MAX - len(step.records)
+        if room <= 0:
+            return False
+        expired = _expired(group, step.now_ms, step.settings.offsets_retention_ms)[:room]
         step.records.extend(offset_removed_record(group.group_id, partition) for partition in expired)
         is_bare = len(expired) == len(group.offsets) and not group.pending_ids
         if is_bare and group.state is GroupState.EMPTY:
             step.records.append(removed_record(group.group_id))
+    return len(step.records) < RECORDS_MAX
 
 
 def _expired(group: Group, now_ms: int, retention_ms: int) -> list[TopicPartition]:

@@ -48,7 +48,7 @@ def _leave_one(group: Group, leaver: Leaver, step: Step) -> ErrorCode:
         # An operator removes a static member without knowing its present id.
         member_id = group.instances.get(leaver.instance_id, NO_MEMBER)
     if leaver.instance_id is None and member_id in group.pending_ids:
-        group.pending_ids.discard(member_id)
+        del group.pending_ids[member_id]
         step.stop_timer(TimerKind.PENDING_MEMBER, group.group_id, member_id)
         return ErrorCode.NONE
     code = group.check_member(member_id, leaver.instance_id)
@@ -63,6 +63,6 @@ def session_timed_out(group: Group, member_id: str, step: Step) -> None:
 
 
 def pending_member_timed_out(group: Group, member_id: str, step: Step) -> None:
-    group.pending_ids.discard(member_id)
+    group.pending_ids.pop(member_id, None)
     if group.state is GroupState.PREPARING:
         settle(group, step)

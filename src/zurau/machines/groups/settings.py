@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zurau.settings import DAY_MS, INT32_MAX, KIB, MINUTE_MS, SECOND_MS, setting
+from zurau.settings import DAY_MS, INT32_MAX, INT64_MAX, KIB, MIB, MINUTE_MS, SECOND_MS, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,22 @@ class GroupSettings:
     )
     group_size_max: int = setting(
         INT32_MAX, "group.max.size", at_least=1, at_most=INT32_MAX, doc="How many members one group may have."
+    )
+    #: Kafka bounds it by the size of a record, which is a megabyte by default.
+    group_bytes_max: int = setting(
+        4 * MIB,
+        "zurau.group.max.bytes",
+        at_least=KIB,
+        at_most=INT32_MAX,
+        doc="What the members of one group may say about themselves in all, and what may be assigned to them.",
+    )
+    groups_memory_bytes_max: int = setting(
+        64 * MIB,
+        "zurau.groups.memory.max.bytes",
+        at_least=MIB,
+        at_most=INT64_MAX,
+        doc="Memory for members and offsets in one partition of the groups' topic, about. Past it, joining and "
+        "committing are refused for the time being.",
     )
     offset_metadata_bytes_max: int = setting(
         4 * KIB,

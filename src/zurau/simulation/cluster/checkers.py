@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from zurau.epochs import EpochMark
 from zurau.ids import Epoch, Offset
 from zurau.replica.effects import Announce, Append, CutEnd, Effect, Release, RestartLog, SaveVote
 from zurau.replica.identity import ReplicaId
-from zurau.replica.position import Batch, EpochMark
+from zurau.replica.position import Batch
 from zurau.replica.quorum import majority
 from zurau.replica.replica import Replica
 from zurau.replica.roles import Role
@@ -47,6 +48,8 @@ class Truth:
     sums: dict[Offset, int] = field(default_factory=dict)
     #: Values that clients were told are committed, and the offset behind each.
     acknowledged: dict[bytes, Offset] = field(default_factory=dict)
+    #: Batches that compaction has removed somewhere, by where they began.
+    compacted: dict[Offset, Batch] = field(default_factory=dict)
 
 
 class Checker:
@@ -130,7 +133,8 @@ class LogsMatch(Checker):
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, Append)
         log = host.disk.seen
-        for index, item in enumerate(effect.items, len(log.items) - len(effect.items)):
+        for index in range(host.appended_from, len(log.items)):
+            item = log.items[index]
             place = (item.epoch, log.ends[index], isinstance(item, Batch))
             known = self._sums.setdefault(place, log.sums[index])
             self.require(known == log.sums[index], lambda item=item: f"{host.id} has another log up to {item}")  # type: ignore[misc]
@@ -255,24 +259,27 @@ class EpochsFitTheLog(Checker):
         if isinstance(effect, Append) and all(isinstance(item, Batch) for item in effect.items):
             self.require(bool(known) and effect.items[-1].epoch <= known[-1].epoch, lambda: f"{host.id}: {known}")
             return
-        stored = host.disk.view().epochs.marks
         # Effects of one step are carried out one by one; the replica may be further than its disk.
+        found = host.disk.view().epochs
+        found.advance_start(host.replica.log.start_offset)
+        stored = found.marks
         self.require(known[: len(stored)] == stored or isinstance(effect, CutEnd), lambda: f"{known} and {stored}")
         rising = all(a.epoch < b.epoch and a.start_offset <= b.start_offset for a, b in pairwise(known))
         self.require(rising, lambda: f"{host.id}: {known}")
 
 
 class OffsetsAreDense(Checker):
-    """Each batch begins where the log ended; the first one at 0. Marks take up no offset."""
+    """Each batch begins where the log ended, the first one at 0, or behind what compaction has removed. Marks take up
+    no offset."""
 
     watches = (Append,)
 
     def see(self, host: Host, effect: Effect) -> None:
         assert isinstance(effect, Append)
         log = host.disk.seen
-        first = len(log.items) - len(effect.items)
+        first = host.appended_from
         end = log.ends[first - 1] if first else log.first_offset
-        for item in effect.items:
+        for item in log.items[first:]:
             begins = item.start_offset if isinstance(item, EpochMark) else item.base_offset
             self.require(begins == end, lambda item=item, end=end: f"{host.id}: {item} after {end}")  # type: ignore[misc]
             end = item.next_offset if isinstance(item, Batch) else end

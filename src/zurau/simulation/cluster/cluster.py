@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from zurau.ids import BrokerId, Offset
 from zurau.replica.effects import Effect
-from zurau.replica.events import Event, VoterChangeAsked
+from zurau.replica.events import Event, SnapshotProgressed, VoterChangeAsked
 from zurau.replica.identity import PartitionId, ReplicaId
+from zurau.replica.membership import next_change
 from zurau.replica.messages import SnapshotPoint
 from zurau.replica.partition_state import InSyncProposal, PartitionState
 from zurau.replica.position import Batch
@@ -138,19 +139,29 @@ class Cluster:
     def ask_snapshot(self, host: Host, leader: BrokerId, point: SnapshotPoint) -> None:
         target = self.host(leader)
 
-        life = host.life
+        life, transfer = host.life, host.begin_transfer()
 
         def arrive(checksum: int, snapshot: Snapshot) -> None:
-            if host.life == life:
+            if (host.life, host.transfer) == (life, transfer):
                 host.snapshot_arrived(point, checksum, snapshot)
+
+        def progress(loaded: int) -> None:
+            if (host.life, host.transfer) == (life, transfer):
+                host.tell(SnapshotProgressed(loaded))
 
         def answer() -> None:
             checksum = target.disk.seen.sum_at(point.mark.start_offset)
             snapshot = target.disk.snapshot
             # Retention may have gone on since this was offered; whoever waits asks again then.
             if target.is_up and checksum is not None and snapshot.offset == point.mark.start_offset:
-                arrives_ms = self.now_ms + self.world.chance.random() * self.network.swarm.snapshot_ms
-                send = self.network.send
+                takes_ms = (0.3 + 0.7 * self.world.chance.random()) * self.network.swarm.snapshot_ms
+                send, part_ms = self.network.send, self.swarm.settings.fetch_timeout_ms / 4
+                for part in range(1, int(takes_ms / part_ms) + 1):
+                    self.world.at(
+                        self.now_ms + part * part_ms,
+                        lambda part=part: send(leader, host.broker, lambda: progress(part)),  # type: ignore[misc]
+                    )
+                arrives_ms = self.now_ms + takes_ms
                 self.world.at(arrives_ms, lambda: send(leader, host.broker, lambda: arrive(checksum, snapshot)))
 
         self.network.send(host.broker, leader, answer)
@@ -206,12 +217,9 @@ class Cluster:
             # One that is stopped would hear it later, when the one to be added may be gone as well: two losses at once.
             if not host.leads or host.is_paused or not isinstance(host.replica, Replica):
                 continue
-            missing = sorted(current - set(host.replica.voters))
-            gone = sorted(set(host.replica.voters) - current)
-            if missing:
-                host.tell(VoterChangeAsked(add=missing[0]))
-            elif gone:
-                host.tell(VoterChangeAsked(remove=gone[0]))
+            change = next_change(host.replica.voters, current, host.replica.is_caught_up)
+            if change is not None:
+                host.tell(VoterChangeAsked(*change))
 
     # The end
 
@@ -232,6 +240,8 @@ class Cluster:
                 return f"{host.id} has another log than the leader"
             if host.replica.high_watermark != replica.log.end_offset:
                 return f"{host.id} does not know what is committed"
+            if host.disk.start_offset < leaders[0].disk.start_offset:
+                return f"{host.id} still has what the leader has removed"
         return self._lost()
 
     def members(self, leader: Host) -> Sequence[ReplicaId]:

@@ -183,6 +183,14 @@ class LoseController(Fault):
         world.cut([(0, self.broker), (self.broker, 0)], self.duration_ms)
 
 
+class Compact(Fault):
+    """Compaction removes batches from within the logs."""
+
+    def strike(self, world: World) -> None:
+        for host in list(world.machine(self.broker).hosts.values()):
+            host.compact()
+
+
 class Expire(Fault):
     """Retention removes the beginning of the logs."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.effects import (
+    AdvanceStart,
     Announce,
     Append,
     AskController,
@@ -79,7 +80,11 @@ class Host:
         #: The machine knows that the topic is gone.
         self.is_removed = False
         self._wake_at_ms: float | None = None
+        #: Where in its log the last append began.
+        self.appended_from = 0
         self.service = Service(self)
+        #: Counts transfers of snapshots.
+        self.transfer = 0
         self._snapshot_sum = 0
         self._snapshot: Snapshot = EMPTY
         self.folders = Folders()
@@ -236,6 +241,12 @@ class Host:
             self.disk.expire(offset)
             self.tell(LogStartMoved(offset))
 
+    def compact(self) -> None:
+        """Compaction removes some of what is committed and flushed here."""
+        if self.replica is not None and not self.is_paused:
+            gone = self.disk.compact(self.replica.safe_high_watermark, lambda: self._chance.random() < 0.5)
+            self.group.truth.compacted.update({batch.base_offset: batch for batch in gone})
+
     def _wake(self) -> None:
         """Come back at the replica's deadline."""
         if self.replica is None or self.replica.deadline_ms == NEVER_MS:
@@ -255,12 +266,15 @@ class Host:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Append(items):
+                self.appended_from = len(self.disk.seen.items)
                 for item in items:
-                    self.disk.append(item)
+                    self.disk.append(item, self.group.truth.compacted)
                 self.memory.appended(items)
             case CutEnd(point):
                 self.disk.cut(point)
                 self.memory.cut()
+            case AdvanceStart(offset):
+                self.disk.expire(offset)
             case SaveVote(epoch, voted_for):
                 self.disk.epoch, self.disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -294,6 +308,11 @@ class Host:
                 self.memory.begin(point.mark.start_offset)
             case AskController(proposal):
                 self.group.ask_controller(self, proposal)
+
+    def begin_transfer(self) -> int:
+        """Of a snapshot: it is written where the last one was being written."""
+        self.transfer += 1
+        return self.transfer
 
     def snapshot_arrived(self, point: SnapshotPoint, checksum: int, snapshot: Snapshot) -> None:
         self._snapshot_sum, self._snapshot = checksum, snapshot
@@ -337,7 +356,8 @@ class Host:
         assert self.replica is not None
         is_there = effect.from_offset >= self.disk.start_offset
         if self.leads and self.replica.epoch == effect.message.epoch and is_there and not self.is_paused:
-            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, READ_BATCHES)
+            count_max = READ_BATCHES if effect.max_bytes > 1 else 1
+            batches = self.disk.seen.read(effect.from_offset, effect.upto_offset, count_max)
             self.machine.send(effect.to, self.partition, replace(effect.message, batches=batches))
         else:
             self.machine.streams.put_out(self.partition, effect.to)

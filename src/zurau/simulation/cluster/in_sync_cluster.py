@@ -35,6 +35,13 @@ from zurau.simulation.world import SeededRandomness
 class InSyncHost(Host):
     #: Which start was told which number.
     _registered = (0, -1)
+    #: What its broker's own copy of the metadata says at a start, before it has heard of anything later.
+    _replayed: PartitionChanged | None = None
+
+    def start(self) -> None:
+        super().start()
+        if self._replayed is not None:
+            self.tell(self._replayed)
 
     @property
     def works(self) -> bool:
@@ -46,7 +53,8 @@ class InSyncHost(Host):
             self._registered = (self.life, broker_epoch)
             self.tell(BrokerRegistered(broker_epoch))
         if isinstance(self.replica, InSyncReplica) and self.replica.assignment != state:
-            self.tell(PartitionChanged(state))
+            self._replayed = PartitionChanged(state, broker_epoch)
+            self.tell(self._replayed)
 
     def make_replica(self, disk: ReplicaDisk) -> AnyReplica:
         return InSyncReplica(

@@ -129,6 +129,13 @@ class Machine:
                 self.deliver(partition, message)
         self._world.pump_soon(self)
 
+    def hear_part(self, sender: BrokerId) -> None:
+        """Of a large message: all of it comes later."""
+        if self.is_up and self._world.now_ms >= self.paused_until_ms:
+            self.streams.progressed(sender, self.now_ms)
+            self._pass_on_notices()
+            self._world.pump_soon(self)
+
     def _pass_on_notices(self) -> None:
         """What stands, and what stands no more: it must be known before something new is heard."""
         life = self.life

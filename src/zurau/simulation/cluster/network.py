@@ -30,8 +30,8 @@ class Network:
         self._latest_ms: dict[Pair, float] = {}
         self._day = 0
 
-    def send(self, source: int, target: int, deliver: Callable[[], None]) -> None:
-        """`deliver` is called once, twice or never."""
+    def send(self, source: int, target: int, deliver: Callable[[], None], *, takes_ms: float = 0) -> None:
+        """`deliver` is called once, twice or never; all of it has arrived so long after its beginning."""
         swarm, chance = self.swarm, self._chance
         copies = 2 if swarm.duplication and chance.random() < swarm.duplication else 1
         pair = (source, target)
@@ -42,7 +42,7 @@ class Network:
             delay_ms = 0.2 + chance.random() * swarm.delay_ms
             if swarm.straggling and chance.random() < swarm.straggling:
                 delay_ms *= 10
-            at_ms = self._agenda.now_ms + delay_ms
+            at_ms = self._agenda.now_ms + delay_ms + takes_ms
             if swarm.keeps_order:
                 at_ms = self._latest_ms[pair] = max(at_ms, self._latest_ms.get(pair, 0.0))
             self._agenda.at(at_ms, lambda: self._arrive(pair, connection, deliver))

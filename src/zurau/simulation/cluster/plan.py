@@ -9,6 +9,7 @@ from zurau.simulation.cluster.controller import CONTROLLER_CRASH_POINTS
 from zurau.simulation.cluster.faults import (
     CRASH_POINTS,
     ClockJump,
+    Compact,
     Crash,
     CrashAll,
     CrashAt,
@@ -48,6 +49,8 @@ KINDS: dict[str, Callable[[int, int, int], Fault]] = {
         Reset, ResetOften, Recreate, BreakDown, CrashController, ReplaceController, SlowController,
     )
 }  # fmt: skip
+#: Drawn apart from the others (`swarm.py`).
+KINDS_APART: dict[str, Callable[[int, int, int], Fault]] = {"Compact": Compact}
 _QUORUM_ONLY = ("Transfer",)
 _IN_SYNC_ONLY = (
     "LoseController", "Reboot", "CrashController", "ReplaceController", "SlowController", "CrashControllerAt",
@@ -75,4 +78,4 @@ def plan(swarm: Swarm) -> tuple[Fault, ...]:
         elif kind == "CrashControllerAt":
             faults.append(CrashControllerAt(int(at_ms), broker, duration_ms, chance.choice(CONTROLLER_CRASH_POINTS)))
         else:
-            faults.append(KINDS[kind](int(at_ms), broker, duration_ms))
+            faults.append((KINDS | KINDS_APART)[kind](int(at_ms), broker, duration_ms))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from zurau.epochs import Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.effects import CutEnd, Effect, RestartLog
 from zurau.replica.identity import ReplicaId
-from zurau.replica.position import Position
 from zurau.replica.replica import Replica
 from zurau.simulation.cluster.checkers import Checker, LookingChecker
 from zurau.simulation.cluster.cluster import Cluster

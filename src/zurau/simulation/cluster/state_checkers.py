@@ -46,6 +46,9 @@ class ConsumersReadWhatIsCommitted(ReadChecker):
         known = batch.next_offset <= history.end
         self.require(known, lambda: f"{host.id} serves {batch}, and {history.end} is committed")
         committed = history.batches[history.count_at(batch.next_offset) - 1]
+        # What compaction has removed is not served, and nobody waits for it.
+        while at < batch.base_offset and at in self.truth.compacted:
+            at = self.truth.compacted[at].next_offset
         same = batch == committed and batch.base_offset <= at < batch.next_offset
         self.require(same, lambda: f"{host.id} serves {batch} at {at}, not {committed}")
 
@@ -58,9 +61,10 @@ class ProducersAreRemembered(Checker):
 
     def see(self, host: Host, effect: Effect) -> None:
         if isinstance(effect, Append):
-            for back, item in enumerate(reversed(effect.items), 1):
+            for place in range(host.appended_from, len(host.disk.seen.items)):
+                item = host.disk.seen.items[place]
                 if isinstance(item, Batch) and has_producer(item):
-                    self._follows(host, item, len(host.disk.seen.items) - back)
+                    self._follows(host, item, place)
         else:
             self._remembers(host)
 

@@ -9,16 +9,19 @@ beside it, with every flush: so recovery can tell a batch that was torn from one
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 from zlib import crc32
 
+from zurau.epochs import NO_EPOCH, EpochMark, Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.identity import ReplicaId
 from zurau.replica.log_view import LogView
 from zurau.replica.membership import Membership, VoterChange, Voters
 from zurau.replica.messages import SnapshotPoint
-from zurau.replica.position import NO_EPOCH, Batch, EpochMark, Item, Position
+from zurau.replica.position import Batch, Item
 from zurau.replica.recovery import Found
 from zurau.simulation.cluster.snapshots import EMPTY, Snapshot, follow
 
@@ -41,6 +44,8 @@ class StoredLog:
     first_offset: Offset = 0
     #: Items in which a bit has flipped, by their place in the list.
     damaged: set[int] = field(default_factory=set)
+    #: Items that compaction has removed, by their place: they stay for the checkers, and nobody reads them again.
+    removed: set[int] = field(default_factory=set)
 
     @property
     def end_offset(self) -> Offset:
@@ -56,9 +61,12 @@ class StoredLog:
         self.items.append(item)
 
     def write(self, it: Write) -> None:
-        """An item to append, or a point to cut at."""
+        """An item to append, one that was never here, or a point to cut at."""
         if isinstance(it, Position):
             self.cut(it)
+        elif isinstance(it, Removed):
+            self.removed.add(len(self.items))
+            self.append(it.batch)
         else:
             self.append(it)
 
@@ -71,6 +79,7 @@ class StoredLog:
     def _keep(self, count: int) -> None:
         del self.items[count:], self.ends[count:], self.sums[count:]
         self.damaged = {index for index in self.damaged if index < count}
+        self.removed = {index for index in self.removed if index < count}
 
     def sum_at(self, offset: Offset) -> int | None:
         """The checksum up to the last batch before `offset`; None when the log does not come so far."""
@@ -83,16 +92,16 @@ class StoredLog:
 
     def read(self, offset: Offset, upto: Offset, count_max: int) -> tuple[Batch, ...]:
         """Raises `DamagedBatch`."""
-        first = bisect_right(self.ends, offset)
-        if self.damaged:
-            self.check(range(first, min(first + 2 * count_max, len(self.items))))
-        found = [item for item in self.items[first : first + 2 * count_max] if isinstance(item, Batch)]
-        return tuple(batch for batch in found[:count_max] if batch.next_offset <= upto)
-
-    def check(self, places: range) -> None:
-        """Look at the checksums of what is about to be read."""
-        if not self.damaged.isdisjoint(places):
-            raise DamagedBatch
+        found: list[Batch] = []
+        for index in range(bisect_right(self.ends, offset), len(self.items)):
+            item = self.items[index]
+            if self.ends[index] > upto or len(found) == count_max:
+                break
+            if isinstance(item, Batch) and index not in self.removed:
+                if index in self.damaged:
+                    raise DamagedBatch
+                found.append(item)
+        return tuple(found)
 
     def since(self, offset: Offset) -> list[Batch]:
         """The batches from there on, for whoever follows the log."""
@@ -107,7 +116,7 @@ class StoredLog:
 
     def copy(self) -> StoredLog:
         lists = (list(self.items), list(self.ends), list(self.sums))
-        return StoredLog(*lists, self.first_sum, self.first_offset, set(self.damaged))
+        return StoredLog(*lists, self.first_sum, self.first_offset, set(self.damaged), set(self.removed))
 
 
 def as_bytes(item: Item) -> bytes:
@@ -117,7 +126,13 @@ def as_bytes(item: Item) -> bytes:
     return b"%d %d %d %b %b" % (item.epoch, item.base_offset, item.count, item.data, voters)
 
 
-Write = Item | Position
+class Removed(NamedTuple):
+    """A batch that another replica had and compacted away before this one could fetch it."""
+
+    batch: Batch
+
+
+Write = Item | Position | Removed
 
 
 class ReplicaDisk:
@@ -151,13 +166,32 @@ class ReplicaDisk:
 
     # Writing
 
-    def append(self, item: Item) -> None:
-        self.seen.append(item)
-        self._writes.append(item)
+    def append(self, item: Item, compacted: Mapping[Offset, Batch] | None = None) -> None:
+        """A batch may begin behind the end, where compaction has removed what was between; and nowhere else."""
+        begins = item.base_offset if isinstance(item, Batch) else item.start_offset
+        while compacted and self.seen.end_offset < begins and self.seen.end_offset in compacted:
+            self._write(Removed(compacted[self.seen.end_offset]))
+        self._write(item)
+
+    def _write(self, it: Write) -> None:
+        self.seen.write(it)
+        self._writes.append(it)
+
+    def compact(self, offset: Offset, choose: Callable[[], bool]) -> list[Batch]:
+        """Compaction removes some of what is committed and flushed below `offset`; returns what."""
+        last = max((index for index, item in enumerate(self.seen.items) if isinstance(item, Batch)), default=0)
+        gone = [
+            index
+            for index, item in enumerate(self.seen.items[:last])
+            if isinstance(item, Batch) and item.voters is None and item.base_offset >= self.start_offset
+            if item.next_offset <= offset and index not in self.seen.removed | self.seen.damaged and choose()
+        ]
+        for log in (self.seen, self.safe):
+            log.removed.update(gone)
+        return [item for index in gone if isinstance(item := self.seen.items[index], Batch)]
 
     def cut(self, point: Position) -> None:
-        self.seen.cut(point)
-        self._writes.append(point)
+        self._write(point)
 
     def begin_flush(self, number: int) -> None:
         self._flush_marks[number] = len(self._writes)

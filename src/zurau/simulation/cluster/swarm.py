@@ -46,6 +46,8 @@ class Swarm:
     commit_ms: int = 0
     #: How long a leader waits for the disk before it can answer a fetch.
     read_ms: int = 0
+    #: How long a batch takes between two brokers.
+    batch_ms: int = 0
 
     def __str__(self) -> str:
         network = f"messages take up to {self.delay_ms} ms, {self.loss:.0%} are lost, {self.duplication:.0%} doubled"
@@ -88,6 +90,18 @@ def draw(seed: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
     )
     if Random(f"topics {mode} {seed}").random() < 0.1:
         swarm = replace(swarm, fault_kinds=tuple(sorted({*swarm.fault_kinds, "Recreate", "BreakDown"})))
+    if Random(f"compaction {mode} {seed}").random() < 0.15:
+        swarm = replace(swarm, fault_kinds=tuple(sorted({*swarm.fault_kinds, "Compact"})))
+    links = Random(f"links {mode} {seed}")
+    swarm = replace(
+        swarm,
+        batch_ms=links.choice([0, 0, 0, 0, 20, 150]),
+        settings=replace(
+            swarm.settings,
+            fetch_max_bytes=links.choice([1, 1 << 20, 1 << 20]),
+            response_max_bytes=links.choice([1, 12, 1 << 20, 1 << 20]),
+        ),
+    )
     if mode == "isr":
         return _in_sync(swarm, chance)
     return swarm
@@ -116,6 +130,5 @@ def calm(swarm: Swarm) -> Swarm:
         keeps_order=True,
         delay_ms=min(swarm.delay_ms, 5),
         flush_ms=2,
-        snapshot_ms=10,
         read_ms=0,
     )

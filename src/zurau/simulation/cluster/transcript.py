@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zurau.replica.effects import (
+    AdvanceStart,
     Announce,
     Append,
     AskController,
     CutEnd,
     Effect,
     FetchSnapshot,
+    LeadershipEstablished,
     ReadAndSend,
     Refuse,
     Release,
@@ -29,6 +31,7 @@ from zurau.replica.events import (
     PartitionChanged,
     Received,
     RecordsOffered,
+    SnapshotProgressed,
     SnapshotStored,
     StoodUntil,
     TimePassed,
@@ -90,9 +93,11 @@ def event_in_words(event: Event) -> str:
             return f"has flushed ({number})"
         case LogStartMoved(offset):
             return f"has lost what was below {offset} to retention"
+        case SnapshotProgressed(loaded):
+            return f"has {loaded} parts of its snapshot"
         case SnapshotStored(point):
             return f"has a snapshot of what was below {point.mark.start_offset}"
-        case PartitionChanged(state):
+        case PartitionChanged(state, _):
             leader, names = state.leader or "nobody", ", ".join(map(str, state.in_sync))
             epochs = f"epoch {state.leader_epoch}, state {state.partition_epoch}"
             return f"hears from the controller: {leader} leads, in sync: {names} ({epochs})"
@@ -110,9 +115,11 @@ def effect_in_words(effect: Effect) -> str:
             return f"appends {', '.join(map(str, items))}"
         case CutEnd(point):
             return f"cuts its log at {point}"
+        case AdvanceStart(offset):
+            return f"removes what is below {offset}"
         case Send(to, message):
             return f"to {to}: {in_words(message)}"
-        case ReadAndSend(to, message, from_offset, upto_offset):
+        case ReadAndSend(to, message, from_offset, upto_offset, _):
             return f"to {to}: {in_words(message)}, records {from_offset} to {upto_offset}"
         case Release(high_watermark):
             return f"high watermark {high_watermark}"
@@ -129,6 +136,8 @@ def _rare_effect_in_words(effect: Effect) -> str:
     match effect:
         case StartFlush(number):
             return f"begins to flush ({number})"
+        case LeadershipEstablished(epoch):
+            return f"is established as leader of epoch {epoch}"
         case Refuse(reason):
             return f"refuses: {reason}"
         case FetchSnapshot(leader, point):

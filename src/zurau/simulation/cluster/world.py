@@ -12,6 +12,7 @@ from random import Random
 
 from zurau.ids import BrokerId, Offset, TopicId
 from zurau.replica.identity import PartitionId, ReplicaId
+from zurau.replica.messages import Fetched
 from zurau.replica.session import Answer, Question
 from zurau.simulation.cluster.checkers import Checker, Violation
 from zurau.simulation.cluster.clients import Client
@@ -35,6 +36,10 @@ _OPERATOR_MS = 300
 _CONTROLLER_MS = 50
 _HEARTBEAT_MS = 60
 _LOOK_MS = 100
+
+
+def batch_count(it: Question | Answer) -> int:
+    return sum(len(message.batches) for _, message in it.said if isinstance(message, Fetched))
 
 
 class World:
@@ -144,7 +149,11 @@ class World:
         for checker in self.stream_checkers:
             checker.see(machine, to, it)
         target, sender = self.machine(to), machine.broker
-        self.network.send(sender, to, lambda: target.hear(sender, it))
+        takes_ms = self.swarm.batch_ms * batch_count(it)
+        part_ms = (self.swarm.settings.fetch_wait_ms + self.swarm.settings.retry_ms) / 4
+        for part in range(1, int(takes_ms / part_ms) + 1):
+            self.network.send(sender, to, lambda: target.hear_part(sender), takes_ms=part * part_ms)
+        self.network.send(sender, to, lambda: target.hear(sender, it), takes_ms=takes_ms)
 
     # Faults
 

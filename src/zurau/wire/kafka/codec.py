@@ -7,18 +7,21 @@ makes more than the bytes it was given can account for. Encoding trusts its call
 from __future__ import annotations
 
 import struct
+from collections.abc import Generator
 from typing import TypeVar
 
 from zurau.errors import ProtocolViolation
 from zurau.ports import Buffer
-from zurau.wire.kafka.decoders import Decoder, make_decoder
-from zurau.wire.kafka.encoders import Encoder, make_encoder
+from zurau.wire.kafka.decoders import Decoder, SteppingDecoder, make_decoder, make_stepping_decoder
+from zurau.wire.kafka.encoders import Encoder, SteppingEncoder, make_encoder, make_stepping_encoder
 from zurau.wire.kafka.schema import Message
 
 M = TypeVar("M", bound=Message)
 
 _decoders: dict[tuple[type[Message], int], Decoder] = {}
 _encoders: dict[tuple[type[Message], int], Encoder] = {}
+_stepping_decoders: dict[tuple[type[Message], int], SteppingDecoder] = {}
+_stepping_encoders: dict[tuple[type[Message], int], SteppingEncoder] = {}
 
 _VERSION = struct.Struct(">h")
 
@@ -40,9 +43,24 @@ def decode(
     try:
         return decoder(view, position, len(view), elements_max)
     except (struct.error, IndexError) as error:
-        raise ProtocolViolation(f"{cls.__name__} v{version} is cut short") from error
+        raise _cut_short(cls, version) from error
     except UnicodeDecodeError as error:
-        raise ProtocolViolation(f"{cls.__name__} v{version} has a string that is not UTF-8") from error
+        raise _not_utf8(cls, version) from error
+
+
+def decode_in_steps(
+    cls: type[M], version: int, buffer: memoryview, position: int, elements_max: int
+) -> Generator[None, None, tuple[M, int]]:
+    """As `decode`, for messages that may take long: yields between the elements of arrays."""
+    decoder = _stepping_decoders.get((cls, version))
+    if decoder is None:
+        decoder = _stepping_decoders[cls, version] = make_stepping_decoder(cls, version)
+    try:
+        return (yield from decoder(buffer, position, len(buffer), elements_max))
+    except (struct.error, IndexError) as error:
+        raise _cut_short(cls, version) from error
+    except UnicodeDecodeError as error:
+        raise _not_utf8(cls, version) from error
 
 
 def encode(message: Message, version: int) -> list[Buffer]:
@@ -51,6 +69,15 @@ def encode(message: Message, version: int) -> list[Buffer]:
     encoder = _encoders.get((cls, version))
     if encoder is None:
         encoder = _encoders[cls, version] = make_encoder(cls, version)
+    return encoder(message)
+
+
+def encode_in_steps(message: Message, version: int) -> Generator[int, None, list[Buffer]]:
+    """As `encode`, for messages that may take long: yields the size of each chunk that it has made."""
+    cls = type(message)
+    encoder = _stepping_encoders.get((cls, version))
+    if encoder is None:
+        encoder = _stepping_encoders[cls, version] = make_stepping_encoder(cls, version)
     return encoder(message)
 
 
@@ -76,3 +103,11 @@ def peek_version(buffer: Buffer) -> int:
         raise ProtocolViolation("a record is too short to hold its version")
     version: int = _VERSION.unpack_from(buffer)[0]
     return version
+
+
+def _cut_short(cls: type[Message], version: int) -> ProtocolViolation:
+    return ProtocolViolation(f"{cls.__name__} v{version} is cut short")
+
+
+def _not_utf8(cls: type[Message], version: int) -> ProtocolViolation:
+    return ProtocolViolation(f"{cls.__name__} v{version} has a string that is not UTF-8")

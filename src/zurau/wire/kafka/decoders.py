@@ -21,12 +21,14 @@ Neighbouring fields of fixed width, and the first byte of the length after them,
 call and indexing raise at the end of the buffer by themselves; slices do not, so every `stop` is checked first. A
 count is checked against the bytes that are left before anything is made for it, and against `left`: how many more
 elements the whole message may hold, for three bytes on the wire can become a hundred in memory.
+
+A decoder in steps is the same code as a generator, which yields after each element of an array.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from zurau.errors import ProtocolViolation
@@ -36,6 +38,7 @@ from zurau.wire.kafka.schema import Message, Struct
 from zurau.wire.kafka.source import Source
 
 Decoder = Callable[[memoryview, int, int, int], tuple[Any, int]]
+SteppingDecoder = Callable[[memoryview, int, int, int], Generator[None, None, tuple[Any, int]]]
 
 _TAKE = {
     "string": "buffer[at:stop].tobytes().decode()",
@@ -49,9 +52,15 @@ def make_decoder(cls: type[Message], version: int) -> Decoder:
     return writer.write(layout(cls, version))
 
 
+def make_stepping_decoder(cls: type[Message], version: int) -> SteppingDecoder:
+    writer = _DecoderWriter(f"{cls.__name__} v{version}", in_steps=True)
+    return writer.write(layout(cls, version))
+
+
 class _DecoderWriter:
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, in_steps: bool = False) -> None:
         self._title = title
+        self._in_steps = in_steps
         self._source = Source()
         self._source.names |= {
             "ProtocolViolation": ProtocolViolation,
@@ -65,8 +74,10 @@ class _DecoderWriter:
         #: Fixed-width values not yet read: (letter, variable). One `unpack_from` reads them all.
         self._ahead: list[tuple[str, str]] = []
 
-    def write(self, part: Part) -> Decoder:
+    def write(self, part: Part) -> Callable[..., Any]:
         with self._source.block("def decode(buffer, at, end, left):"):
+            if self._in_steps:
+                self._source.line("yield  # also a message without arrays is a generator")
             made = self._part(part, path="")
             self._read_ahead()
             self._source.line(f"return {made}, at")
@@ -203,6 +214,8 @@ class _DecoderWriter:
             made = self._value(element, "element", False, flexible, path)
             self._read_ahead()
             self._source.line(f"{variable}.append({made})")
+            if self._in_steps:
+                self._source.line("yield")
 
     def _nullable_part(self, part: Part, stem: str, path: str) -> str:
         """KIP-893: one byte before the struct, 1 when it is there and -1 when it is null."""

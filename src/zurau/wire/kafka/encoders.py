@@ -13,12 +13,15 @@ What a generated encoder looks like (Heartbeat response, version 4):
 Neighbouring fields of fixed width, and the length after them, are written by one `pack`; an `x` is the zero byte that
 says "no tagged fields". Records are not copied: they become a chunk of their own between two joined ones. A value
 that does not fit its field is our own mistake and raises whatever `struct` raises.
+
+An encoder in steps is the same code as a generator, which makes a chunk of what it has now and then and yields its
+size.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from zurau.ports import Buffer
@@ -28,6 +31,10 @@ from zurau.wire.kafka.schema import Message, Struct
 from zurau.wire.kafka.source import Source
 
 Encoder = Callable[[Any], list[Buffer]]
+SteppingEncoder = Callable[[Any], Generator[int, None, list[Buffer]]]
+
+#: Parts of a chunk in an encoder in steps: about a millisecond, and enough to be sent without being copied again.
+STEP_PARTS = 4096
 
 
 def make_encoder(cls: type[Message], version: int) -> Encoder:
@@ -35,9 +42,15 @@ def make_encoder(cls: type[Message], version: int) -> Encoder:
     return writer.write_message(layout(cls, version))
 
 
+def make_stepping_encoder(cls: type[Message], version: int) -> SteppingEncoder:
+    writer = _EncoderWriter(f"stepping encoder of {cls.__name__} v{version}", in_steps=True)
+    return writer.write_message(layout(cls, version))
+
+
 class _EncoderWriter:
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, in_steps: bool = False) -> None:
         self._title = title
+        self._in_steps = in_steps
         self._source = Source()
         self._source.names |= {
             "ONE_BYTE": varints.ONE_BYTE,
@@ -48,7 +61,7 @@ class _EncoderWriter:
         #: Fixed-width values not yet written: (letter, expression). One `pack` writes them all.
         self._behind: list[tuple[str, str]] = []
 
-    def write_message(self, part: Part) -> Encoder:
+    def write_message(self, part: Part) -> Callable[..., Any]:
         with self._source.block("def encode(message):"):
             self._source.line("chunks = []")
             self._source.line("parts = []")
@@ -56,6 +69,8 @@ class _EncoderWriter:
             self._part(part, "message")
             self._write_behind()
             self._source.line("chunks.append(join(parts))")
+            if self._in_steps:
+                self._source.line("yield len(chunks[-1])")
             self._source.line("return chunks")
         return self._source.compile(self._title, "encode")
 
@@ -169,6 +184,14 @@ class _EncoderWriter:
             else:
                 self._value(element, item, nullable=False, flexible=flexible)
             self._write_behind()
+            if self._in_steps:
+                self._end_step()
+
+    def _end_step(self) -> None:
+        with self._source.block(f"if len(parts) >= {STEP_PARTS}:"):
+            self._source.line("chunks.append(join(parts))")
+            self._source.line("parts.clear()")
+            self._source.line("yield len(chunks[-1])")
 
     def _nullable_part(self, part: Part, expression: str) -> None:
         """KIP-893: one byte before the struct, 1 when it is there and -1 when it is null."""

@@ -16,9 +16,15 @@ from __future__ import annotations
 import struct
 
 from zurau.errors import ProtocolViolation
+from zurau.settings import MIB
 
 _SIZE = struct.Struct(">i")
 
+#: The key of the one API whose requests have records, as they begin.
+PRODUCE = b"\0\0"
+#: A request without records. One that commits 100,000 offsets has three megabytes; the subscriptions and assignments
+#: of a group have to fit into one record. Told when it has begun to arrive, not when all of it has.
+WITHOUT_RECORDS_BYTES_MAX = 16 * MIB
 #: What a frame that has only been announced is given.
 FIRST_BYTES = 16 * 1024
 #: A frame's memory is at most this many times what has arrived of it.
@@ -91,6 +97,10 @@ class FrameReader:
 
     def _room_for(self, arrived: bytearray | memoryview) -> bytearray:
         """Memory for more of the arriving frame, beginning with what is there of it."""
+        if self._size > WITHOUT_RECORDS_BYTES_MAX and self._arrived >= len(PRODUCE) and bytes(arrived[:2]) != PRODUCE:
+            raise ProtocolViolation(
+                f"a request of {self._size} bytes; one without records has {WITHOUT_RECORDS_BYTES_MAX} at most"
+            )
         frame = bytearray(min(self._size, max(FIRST_BYTES, GROWTH * self._arrived)))
         frame[: self._arrived] = arrived
         return frame

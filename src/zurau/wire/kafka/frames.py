@@ -14,12 +14,14 @@ that the broker does not know is answered in the form of version 0, with `UNSUPP
 from __future__ import annotations
 
 import struct
+from collections.abc import Generator
 from typing import NamedTuple
 
 from zurau.errors import ProtocolViolation
 from zurau.ports import Buffer
+from zurau.settings import MIB
 from zurau.wire.kafka.apis import APIS, ASKED, Api
-from zurau.wire.kafka.codec import decode, encode
+from zurau.wire.kafka.codec import decode, decode_in_steps, encode, encode_in_steps
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.frame_reader import FrameReader
 from zurau.wire.kafka.schema import Message
@@ -31,16 +33,24 @@ __all__ = [
     "UnsupportedVersion",
     "api_key_of",
     "decode_request",
+    "decode_request_in_steps",
     "decode_response",
     "encode_request",
     "encode_response",
+    "encode_response_in_steps",
 ]
 
+PRODUCE = 0
 API_VERSIONS = 18
 
 #: Elements in all arrays of one request. Kafka's own advice ends at 4,000 partitions for a broker, so this is generous.
 #: An element takes a few bytes to send, a hundred in memory, and some microseconds to answer, while all others wait.
 REQUEST_ELEMENTS_MAX = 100_000
+#: Of a produce request, which is decoded in one go, so that it cannot be overtaken by the next one. A request of a
+#: megabyte, which is what clients send at most by default, has no room for so many batches.
+PRODUCE_ELEMENTS_MAX = 20_000
+#: An answer without records. A client that names one thing many times would have it repeated as often.
+RESPONSE_BYTES_MAX = 100 * MIB
 
 #: API key, version, correlation id, length of the client id.
 _REQUEST_HEADER = struct.Struct(">hhih")
@@ -76,17 +86,16 @@ def decode_request(frame: memoryview) -> tuple[RequestHeader, Message]:
 
     Bytes behind the request are ignored, as Kafka does: librdkafka 2.15 sends three after some metadata requests.
     """
-    try:
-        header, position = _decode_request_header(frame)
-        api = APIS.get(header.api_key)
-        if api is None or header.api_version not in api.versions:
-            raise UnsupportedVersion(header)
-        if api.is_flexible(header.api_version):
-            position = _skip_header_tags(frame, position)
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise ProtocolViolation("a request's header is malformed") from error
-    request, _ = decode(api.request, header.api_version, frame, position, REQUEST_ELEMENTS_MAX)
+    header, api, position = _decode_header(frame)
+    elements_max = PRODUCE_ELEMENTS_MAX if api.key == PRODUCE else REQUEST_ELEMENTS_MAX
+    request, _ = decode(api.request, header.api_version, frame, position, elements_max)
     return header, request
+
+
+def decode_request_in_steps(frame: memoryview) -> tuple[RequestHeader, Generator[None, None, tuple[Message, int]]]:
+    """As `decode_request`, for large frames without records: the header, and the rest in steps."""
+    header, api, position = _decode_header(frame)
+    return header, decode_in_steps(api.request, header.api_version, frame, position, REQUEST_ELEMENTS_MAX)
 
 
 def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
@@ -105,7 +114,25 @@ def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
 
 def encode_response(header: RequestHeader, response: Message) -> list[Buffer]:
     """The frame that answers the request with this header, with its size, in chunks."""
-    chunks = encode(response, header.api_version)
+    return _framed(header, encode(response, header.api_version))
+
+
+def encode_response_in_steps(header: RequestHeader, response: Message) -> Generator[None, None, list[Buffer]]:
+    """As `encode_response`, for answers that may take long. Raises `ProtocolViolation` when it gets too large."""
+    size_bytes, steps = 0, encode_in_steps(response, header.api_version)
+    while True:
+        try:
+            size_bytes += next(steps)
+        except StopIteration as finished:
+            return _framed(header, finished.value)
+        if size_bytes > RESPONSE_BYTES_MAX:
+            raise ProtocolViolation(
+                f"the answer to {APIS[header.api_key].name} has more than {RESPONSE_BYTES_MAX} bytes; ask for less"
+            )
+        yield
+
+
+def _framed(header: RequestHeader, chunks: list[Buffer]) -> list[Buffer]:
     tags = _NO_TAGS if _response_has_tags(APIS[header.api_key], header.api_version) else b""
     size = _CORRELATION.size + len(tags) + sum(map(len, chunks))
     chunks[0] = b"".join((_SIZED_CORRELATION.pack(size, header.correlation_id), tags, chunks[0]))
@@ -130,6 +157,20 @@ def decode_response(header: RequestHeader, frame: memoryview) -> Message:
     if end != len(frame):
         raise ProtocolViolation(f"{len(frame) - end} bytes follow {api.name}Response v{version}")
     return response
+
+
+def _decode_header(frame: memoryview) -> tuple[RequestHeader, Api, int]:
+    """The header, which API it asks for, and where the request begins."""
+    try:
+        header, position = _decode_request_header(frame)
+        api = APIS.get(header.api_key)
+        if api is None or header.api_version not in api.versions:
+            raise UnsupportedVersion(header)
+        if api.is_flexible(header.api_version):
+            position = _skip_header_tags(frame, position)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise ProtocolViolation("a request's header is malformed") from error
+    return header, api, position
 
 
 def _decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:

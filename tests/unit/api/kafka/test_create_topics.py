@@ -92,3 +92,17 @@ def test_a_ratio_that_is_no_number_is_refused(create):
     configs = [CreatableTopicConfig(name="min.cleanable.dirty.ratio", value="nan")]
     (result,) = create(CreatableTopic(name="orders", configs=configs))
     assert result.error_code == ErrorCode.INVALID_CONFIG
+
+
+def test_a_request_makes_ten_thousand_partitions_at_most(create, broker):
+    half = {"num_partitions": 5001, "replication_factor": 1}
+    results = create(CreatableTopic(name="a", **half), CreatableTopic(name="b", **half), validate_only=True)
+    assert [result.error_code for result in results] == [ErrorCode.POLICY_VIOLATION] * 2
+
+
+def test_a_message_that_quotes_a_long_list_still_fits_into_a_string(create):
+    assignment = CreatableReplicaAssignment(partition_index=0, broker_ids=list(range(50_000)))
+    topic = CreatableTopic(name="a", num_partitions=-1, replication_factor=-1, assignments=[assignment])
+    (result,) = create(topic, version=4)
+    assert result.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert len(result.error_message) < 1100

@@ -65,9 +65,10 @@ def test_naming_both_or_neither_is_refused(delete, broker):
     assert "orders" in broker.image.topics
 
 
-def test_naming_a_topic_twice_deletes_it_once(delete):
-    first, second = delete("orders", "orders", version=5)
-    assert (first.error_code, second.error_code) == (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def test_a_topic_that_is_named_twice_is_refused_once_and_stays(delete, broker):
+    (refused,) = delete("orders", "orders", version=5)
+    assert (refused.name, refused.error_code) == ("orders", ErrorCode.INVALID_REQUEST)
+    assert "orders" in broker.image.topics
 
 
 def test_the_brokers_own_topic_cannot_be_deleted(delete, broker):

@@ -97,8 +97,13 @@ def test_what_holds_for_all_brokers_is_what_was_changed_for_all(describe):
     assert shown == {"log.retention.ms": ("6", 3), "log.cleanup.policy": ("compact", 3)}
 
 
-def test_broker_loggers_have_no_settings_here(describe):
-    assert describe(ResourceType.BROKER_LOGGER, "1").configs == []
+@pytest.mark.parametrize(
+    ("resource_type", "name"),
+    [(ResourceType.BROKER_LOGGER, "1"), (ResourceType.GROUP, "g"), (ResourceType.CLIENT_METRICS, "m")],
+)
+def test_loggers_groups_and_subscriptions_to_metrics_have_no_settings_here(describe, resource_type, name):
+    result = describe(resource_type, name)
+    assert (result.error_code, result.configs) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,9 @@ def test_broker_loggers_have_no_settings_here(describe):
         (ResourceType.TOPIC, "nothing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (ResourceType.TOPIC, "not a name", ErrorCode.INVALID_TOPIC_EXCEPTION),
         (ResourceType.BROKER, "2", ErrorCode.INVALID_REQUEST),
-        (ResourceType.CLIENT_METRICS, "m", ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER_LOGGER, "2", ErrorCode.INVALID_REQUEST),
+        (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST),
+        (77, "x", ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_resources_that_are_not_there_are_refused(describe, resource_type, name, code):

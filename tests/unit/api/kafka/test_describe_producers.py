@@ -30,6 +30,14 @@ def test_a_producer_is_described_by_its_last_batch(client):
     assert producer.last_timestamp == now_ms
 
 
+def test_the_last_time_of_a_producer_is_that_of_its_batch_and_not_the_brokers(client):
+    batch = client.batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    written_ms = client.broker.clock.now_ms()
+    client.broker.clock.advance(5_000)
+    client.produce("t", batch)
+    assert [producer.last_timestamp for producer in describe(client).active_producers] == [written_ms]
+
+
 def test_producers_without_an_id_are_not_remembered(client):
     client.produce("t", client.batch(b"a"))
     assert describe(client).active_producers == []

@@ -36,6 +36,7 @@ from zurau.wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 
 GROUP = "readers"
 EMPTY_SUBSCRIPTION = bytes(10)
+UNKNOWN_ID = b"nobody has this!"
 
 
 def versions(api_key):
@@ -79,9 +80,14 @@ def member(broker):
     return joined
 
 
+def topic_id(broker, name):
+    topic = broker.broker.image.topics.get(name)
+    return UNKNOWN_ID if topic is None else topic.topic_id
+
+
 def commit(broker, topic, offset, version=9, **changes):
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="so far")
-    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
+    topics = [OffsetCommitRequestTopic(name=topic, topic_id=topic_id(broker, topic), partitions=[partition])]
     response = broker.tell(OffsetCommitRequest(group_id=GROUP, topics=topics, **changes), version)
     return response.topics[0].partitions[0].error_code
 
@@ -163,6 +169,31 @@ def test_an_offset_of_an_unknown_topic_is_refused_for_that_topic(broker):
     assert commit(broker, "nothing", 5) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_an_offset_of_an_unknown_topic_id_is_refused_for_that_topic(broker):
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+    topics = [
+        OffsetCommitRequestTopic(topic_id=given, partitions=[partition])
+        for given in (UNKNOWN_ID, topic_id(broker, "orders"))
+    ]
+    response = broker.tell(OffsetCommitRequest(group_id=GROUP, topics=topics), 10)
+    codes = [(topic.topic_id, topic.partitions[0].error_code) for topic in response.topics]
+    assert codes == [(UNKNOWN_ID, ErrorCode.UNKNOWN_TOPIC_ID), (topic_id(broker, "orders"), 0)]
+
+
+def test_offsets_are_fetched_by_the_ids_of_their_topics(broker):
+    commit(broker, "orders", 5)
+    wanted = [
+        OffsetFetchRequestTopics(topic_id=given, partition_indexes=[0])
+        for given in (topic_id(broker, "orders"), UNKNOWN_ID)
+    ]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=wanted)])
+    found = {
+        topic.topic_id: (topic.partitions[0].committed_offset, topic.partitions[0].error_code)
+        for topic in broker.tell(request, 10).groups[0].topics
+    }
+    assert found == {topic_id(broker, "orders"): (5, 0), UNKNOWN_ID: (-1, ErrorCode.UNKNOWN_TOPIC_ID)}
+
+
 def test_a_refused_commit_is_refused_for_every_partition(broker, member):
     code = commit(broker, "orders", 5, generation_id_or_member_epoch=9, member_id=member.member_id)
     assert code == ErrorCode.ILLEGAL_GENERATION
@@ -180,7 +211,7 @@ def test_offsets_of_one_group_are_fetched_in_every_version(broker, version):
 @pytest.mark.parametrize("version", [version for version in versions(9) if version >= 8])
 def test_offsets_of_many_groups_are_fetched_in_every_version(broker, version):
     commit(broker, "orders", 5)
-    wanted = [OffsetFetchRequestTopics(name="orders", partition_indexes=[1])]
+    wanted = [OffsetFetchRequestTopics(name="orders", topic_id=topic_id(broker, "orders"), partition_indexes=[1])]
     groups = [OffsetFetchRequestGroup(group_id=GROUP), OffsetFetchRequestGroup(group_id="none", topics=wanted)]
     response = broker.tell(OffsetFetchRequest(groups=groups), version)
     found = [(group.group_id, group.topics[0].partitions[0].committed_offset) for group in response.groups]
@@ -251,3 +282,25 @@ def test_a_group_and_its_offsets_survive_a_restart(broker, member):
     assert broker.tell(beat, 4).error_code == 0
     response = broker.tell(OffsetFetchRequest(group_id=GROUP, topics=None), 7)
     assert response.topics[0].partitions[0].committed_offset == 5
+
+
+def test_offsets_of_partitions_that_do_not_exist_are_refused(broker):
+    partitions = [OffsetCommitRequestPartition(partition_index=index, committed_offset=1) for index in (1, 2, -1)]
+    topics = [OffsetCommitRequestTopic(name="orders", partitions=partitions)]
+    request = OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics)
+    codes = [partition.error_code for partition in broker.tell(request, 9).topics[0].partitions]
+    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_more_offsets_than_one_command_takes_are_committed_fetched_and_deleted_with_their_group(broker):
+    wide = CreatableTopic(name="wide", num_partitions=350, replication_factor=1)
+    broker.tell(CreateTopicsRequest(topics=[wide], timeout_ms=1000), 7)
+    partitions = [OffsetCommitRequestPartition(partition_index=index, committed_offset=index) for index in range(350)]
+    topics = [OffsetCommitRequestTopic(name="wide", partitions=partitions)]
+    broker.tell(OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics), 9)
+    listed = OffsetFetchRequestTopics(name="wide", partition_indexes=list(range(350)))
+    for wanted in ([listed], None):
+        asked = OffsetFetchRequestGroup(group_id=GROUP, topics=wanted)
+        (group,) = broker.tell(OffsetFetchRequest(groups=[asked]), 9).groups
+        assert [each.committed_offset for each in group.topics[0].partitions] == list(range(350))
+    assert broker.tell(DeleteGroupsRequest(groups_names=[GROUP]), 2).results[0].error_code == ErrorCode.NONE

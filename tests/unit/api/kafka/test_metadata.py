@@ -139,3 +139,10 @@ def test_rights_are_told_only_when_asked_for(get):
     asked = get("orders", version=8, **rights)
     assert asked.cluster_authorized_operations == 0b1_1111_1010_0000
     assert asked.topics[0].topic_authorized_operations == 0b1101_1111_1000
+
+
+def test_so_many_missing_topics_are_created_and_the_others_when_asked_for_again(get, broker, monkeypatch):
+    monkeypatch.setattr(metadata, "AUTO_CREATED_MAX", 2)
+    first = [topic.error_code for topic in get("a", "b", "c").topics]
+    assert first == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE]
+    assert [topic.error_code for topic in get("a", "b", "c").topics] == [ErrorCode.NONE] * 3

@@ -226,3 +226,74 @@ def test_timestamps_too_far_in_the_future_are_refused(client, broker):
 def test_transactional_batches_are_refused(client):
     facts = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
     assert client.produce("t", client.batch(b"a", **facts)).error_code == ErrorCode.INVALID_TXN_STATE
+
+
+# Batches that take long to examine
+
+
+@pytest.fixture
+def slow_workers(broker):
+    broker.broker.world.workers.delay_ms = SLOW_MS
+
+
+def large(client, value: bytes = b"a", **facts) -> bytes:
+    """A small batch that unpacks to a megabyte."""
+    return client.batch(value + bytes(1_000_000), compression=Compression.ZSTD, **facts)
+
+
+def first_bytes(client) -> list[bytes]:
+    return [value[:1] for value in client.read("t")]
+
+
+@pytest.mark.usefixtures("slow_workers")
+@pytest.mark.parametrize("acks", [1, -1])
+def test_what_takes_long_to_examine_is_answered_when_it_is_written(client, broker, acks):
+    answer = client.produce_later("t", large(client), acks=acks)
+    broker.clock.advance(SLOW_MS - 1)
+    assert not answer.is_done
+    assert broker.wait(answer).responses[0].partition_responses[0].base_offset == 0
+
+
+@pytest.mark.usefixtures("slow_workers")
+def test_what_comes_behind_it_is_answered_behind_it_on_any_connection(client, broker):
+    facts = {"producer_id": 7, "producer_epoch": 0}
+    first = client.produce_later("t", large(client, b"a", base_sequence=0, **facts), acks=1)
+    second = client.produce_later("t", client.batch(b"b", base_sequence=1, **facts), acks=1)
+    assert not second.is_done
+    for offset, answer in enumerate((first, second)):
+        assert broker.wait(answer).responses[0].partition_responses[0].base_offset == offset
+    broker.clock.advance(2 * UNAWAITED_FLUSH_MS)
+    assert first_bytes(client) == [b"a", b"b"]
+
+
+@pytest.mark.usefixtures("slow_workers")
+def test_other_partitions_do_not_wait_for_it(client):
+    client.create_topic("u")
+    client.produce_later("t", large(client))
+    assert client.produce_later("u", client.batch(b"b"), acks=1).is_done
+
+
+@pytest.mark.usefixtures("slow_workers")
+def test_with_acks_zero_a_refusal_that_comes_late_ends_the_connection_too(client, broker):
+    batch = bytearray(large(client))
+    batch[-1] ^= 1
+    answer = client.produce_later("t", bytes(batch), acks=0)
+    assert not answer.is_done
+    with pytest.raises(ProtocolViolation, match="t-0 is refused and acks=0"):
+        broker.wait(answer)
+
+
+@pytest.mark.usefixtures("slow_workers")
+def test_a_topic_that_is_deleted_meanwhile_ends_it(client, broker):
+    answer = client.produce_later("t", large(client))
+    assert client.delete_topic("t") == ErrorCode.NONE
+    code = broker.wait(answer).responses[0].partition_responses[0].error_code
+    assert code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.usefixtures("slow_workers")
+def test_a_broker_that_stops_meanwhile_ends_it(client, broker):
+    answer = client.produce_later("t", large(client))
+    broker.stop()
+    code = answer.result().responses[0].partition_responses[0].error_code
+    assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER

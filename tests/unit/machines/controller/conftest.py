@@ -13,6 +13,8 @@ from zurau.machines.controller.changes import Change
 from zurau.machines.controller.commands import ControllerCommand, RegisterBroker
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
+from zurau.machines.controller.records import decode_record
+from zurau.machines.controller.replay import apply_record
 from zurau.machines.machine import StateRecord, Ticket
 from zurau.settings import setting
 
@@ -41,13 +43,14 @@ class CreationDefaults:
 
 @dataclass
 class Cluster:
-    """A controller, what it wrote and whom it told."""
+    """A controller, what it wrote, and what that changes for a broker that follows it."""
 
     changes: list[Change] = field(default_factory=list)
     records: list[StateRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.controller = Controller(CreationDefaults(), TopicSettings(), self.changes.append)
+        self.controller = Controller(CreationDefaults(), TopicSettings())
+        self._followed = ClusterImage()
 
     @property
     def image(self) -> ClusterImage:
@@ -59,6 +62,8 @@ class Cluster:
         for record in decision.records:
             self.records.append(record)
             self.controller.apply(record)
+            change = apply_record(self._followed, decode_record(record))
+            self.changes += [] if change is None else [change]
         ((ticket, reply),) = decision.replies
         assert ticket == 7
         if isinstance(reply, Refused):

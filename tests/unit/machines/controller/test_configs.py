@@ -133,12 +133,43 @@ def test_a_setting_that_brokers_read_at_start_cannot_be_changed(cluster):
         (ResourceType.TOPIC, "nothing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (ResourceType.BROKER, "9", ErrorCode.INVALID_REQUEST),
         (ResourceType.BROKER, "first", ErrorCode.INVALID_REQUEST),
-        (ResourceType.GROUP, "g", ErrorCode.INVALID_REQUEST),
         (77, "x", ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_resources_that_are_not_there_are_refused(cluster, resource_type, name, code):
     assert refusal(cluster, alter(resource_type=resource_type, name=name)).code is code
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "code", "reason"),
+    [
+        (ResourceType.GROUP, "g", ErrorCode.INVALID_CONFIG, "groups have no settings"),
+        (ResourceType.CLIENT_METRICS, "m", ErrorCode.INVALID_REQUEST, "not asked for their metrics"),
+        (ResourceType.BROKER_LOGGER, "1", ErrorCode.INVALID_CONFIG, "--log-level"),
+        (ResourceType.BROKER_LOGGER, "9", ErrorCode.INVALID_REQUEST, "called '9'"),
+        (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST, "called ''"),
+    ],
+)
+def test_what_has_no_settings_here_says_why_and_lets_nothing_be_set(cluster, resource_type, name, code, reason):
+    for command in (
+        alter(("interval.ms", SET, "1000"), resource_type=resource_type, name=name),
+        ReplaceConfigs(resource_type, name, {"interval.ms": "1000"}),
+    ):
+        refused = refusal(cluster, command)
+        assert refused.code is code
+        assert reason in refused.message
+
+
+def test_deleting_what_a_group_does_not_have_changes_nothing(cluster):
+    epoch = cluster.image.epoch
+    cluster.ask(alter(("consumer.session.timeout.ms", DELETE, None), resource_type=ResourceType.GROUP, name="g"))
+    assert cluster.image.epoch == epoch
+
+
+def test_throttles_that_tools_take_off_need_not_be_there(cluster):
+    cluster.ask(alter(("leader.replication.throttled.replicas", DELETE, None)))
+    refused = refusal(cluster, alter(("leader.replication.throttled.replicas", SET, "*")))
+    assert refused.code is ErrorCode.INVALID_CONFIG
 
 
 def test_what_a_topic_goes_by_is_laid_over_what_brokers_go_by(cluster):
@@ -148,4 +179,4 @@ def test_what_a_topic_goes_by_is_laid_over_what_brokers_go_by(cluster):
     assert rules.broker_defaults(cluster.image, 1).retention_ms == 9
     assert rules.broker_defaults(cluster.image, 1).cleanup_policy == ("compact",)
     assert rules.broker_defaults(cluster.image, 2).cleanup_policy == ("delete",)
-    assert cluster.controller.log_settings_of(cluster.image.topics["orders"], 1).retention_ms == 5
+    assert rules.topic_settings(cluster.image, 1, cluster.image.topics["orders"].configs).retention_ms == 5

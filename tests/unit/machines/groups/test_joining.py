@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.machines.groups.commands import MemberIdRequired
+from zurau.machines.groups.joining import PENDING_IDS_MAX, PROTOCOLS_MAX
 from zurau.machines.groups.members import Protocol
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -159,3 +160,34 @@ def test_only_the_leader_is_told_what_the_others_subscribe_to(stage):
     leader = stage.join("a", protocols=(RANGE,))
     assert [(m.member_id, m.metadata) for m in stage.outcome(leader).members] == [("a", b"r"), ("b", b"of b")]
     assert stage.outcome(follower).members == ()
+
+
+def test_more_protocols_than_any_client_offers_are_refused(stage):
+    protocols = tuple(Protocol(f"p{number}", b"") for number in range(PROTOCOLS_MAX + 1))
+    assert stage.outcome(stage.join("a", protocols=protocols)) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    stage.join("a", protocols=protocols[1:])
+    assert stage.state == "CompletingRebalance"
+
+
+def test_members_who_say_too_much_together_find_the_group_full(stage_with):
+    stage = stage_with(group_bytes_max=1024)
+    large = (Protocol("range", bytes(600)),)
+    stage.join("a", protocols=large)
+    assert stage.outcome(stage.join("b", protocols=large)) is ErrorCode.GROUP_MAX_SIZE_REACHED
+    stage.leave("a")
+    stage.join("b", protocols=large)
+    assert list(stage.machine.groups["readers"].members) == ["b"]
+
+
+def test_a_member_who_says_as_much_again_is_not_counted_twice(stage_with):
+    stage = stage_with(group_bytes_max=1024)
+    for _ in range(3):
+        stage.join("a", protocols=(Protocol("range", bytes(600)),))
+    assert list(stage.machine.groups["readers"].members) == ["a"]
+
+
+def test_of_the_ids_that_wait_for_their_owners_the_oldest_goes(stage):
+    for number in range(PENDING_IDS_MAX + 1):
+        stage.join(f"m{number}", needs_known_id=True)
+    assert len(stage.machine.groups["readers"].pending_ids) == PENDING_IDS_MAX
+    assert stage.outcome(stage.ask(stage.join_command("", member_id="m0"))) is ErrorCode.UNKNOWN_MEMBER_ID

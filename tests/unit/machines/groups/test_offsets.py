@@ -6,6 +6,7 @@ import pytest
 
 from zurau.ids import TopicPartition
 from zurau.machines.groups.commands import CommittedOffset, FetchOffsets, NewOffset, OffsetsCommitted
+from zurau.settings import INT64_MAX, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 ORDERS = TopicPartition("orders", 0)
@@ -22,6 +23,11 @@ def test_everything_that_was_committed_comes_back(stage):
     stage.commit("", 0, offsets=offsets)
     fetched = stage.outcome(stage.ask(FetchOffsets("readers", (ORDERS,))))
     assert fetched.offsets == {ORDERS: CommittedOffset(5, 3, "bis hierhin ✓", stage.now_ms)}
+
+
+def test_an_offset_may_be_kept_for_as_long_as_a_number_can_say(stage):
+    stage.commit("orders", 5, retention_ms=INT64_MAX)
+    assert stage.committed() == {"orders": 5}
 
 
 def test_a_partition_without_an_offset_has_none(stage):
@@ -94,3 +100,14 @@ def test_old_simple_consumers_keep_offsets_under_the_empty_name(stage):
     stage.commit("orders", 5, group_id="")
     fetched = stage.outcome(stage.ask(FetchOffsets("", (ORDERS,))))
     assert fetched.offsets[ORDERS].offset == 5
+
+
+def test_commits_are_refused_for_the_time_being_when_memory_is_used_up(stage_with):
+    stage = stage_with(groups_memory_bytes_max=MIB, offset_metadata_bytes_max=30_000)
+    names = [TopicPartition("orders", number) for number in range(60)]
+    long, short = NewOffset(1, metadata="n" * 30_000), NewOffset(2)
+    stage.commit("", 0, offsets=dict.fromkeys(names[:30], long))
+    refused = stage.commit("", 0, offsets=dict.fromkeys(names[30:], long))
+    assert refused is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    stage.commit("", 0, offsets=dict.fromkeys(names[:30], short))
+    assert len(stage.commit("", 0, offsets=dict.fromkeys(names[30:], long)).codes) == 30

@@ -197,3 +197,9 @@ def test_cooperative_members_hand_over_in_two_rebalances(stage):
     assert stage.outcome(again).members[0].metadata == b"owns 0"
     stage.sync("a", {"a": b"0", "b": b"1"})
     assert stage.outcome(stage.sync("b")).assignment == b"1"
+
+
+def test_an_agreement_too_large_for_one_record_is_refused(stage_with):
+    stage = stage_with(group_bytes_max=1024)
+    stage.join("a")
+    assert stage.outcome(stage.sync("a", {"a": bytes(2000)})) is ErrorCode.UNKNOWN_SERVER_ERROR

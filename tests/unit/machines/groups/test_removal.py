@@ -12,7 +12,9 @@ from zurau.machines.groups.commands import (
     ForgetTopic,
     GroupList,
     ListGroups,
+    NewOffset,
     OffsetsDeleted,
+    Unfinished,
 )
 from zurau.machines.groups.members import Protocol
 from zurau.settings import DAY_MS, HOUR_MS
@@ -183,3 +185,29 @@ def test_an_id_that_was_given_out_does_not_outlive_its_group(stage):
     delete(stage)
     stage.advance(10_000)
     assert not stage.machine.groups
+
+
+def many_offsets(count=2500):
+    return {TopicPartition("orders", number): NewOffset(1) for number in range(count)}
+
+
+def test_a_group_of_many_offsets_is_deleted_in_several_decisions(stage):
+    stage.commit("", 0, offsets=many_offsets())
+    assert [isinstance(delete(stage), Unfinished) for _ in range(3)] == [True, True, False]
+    assert stage.machine.groups == {}
+
+
+def test_a_topic_of_many_offsets_is_forgotten_in_several_decisions_and_its_namesake_is_not(stage):
+    stage.commit("", 0, offsets=many_offsets())
+    unfinished = stage.outcome(stage.ask(ForgetTopic("orders")))
+    stage.advance(1)
+    stage.commit("orders", 7)
+    while isinstance(unfinished, Unfinished):
+        unfinished = stage.outcome(stage.ask(ForgetTopic("orders", unfinished.now_ms)))
+    assert stage.committed() == {"orders": 7}
+
+
+def test_many_expired_offsets_are_removed_one_decision_after_the_other(stage):
+    stage.commit("", 0, offsets=many_offsets())
+    stage.advance(WEEK_MS + HOUR_MS)
+    assert stage.machine.groups == {}

@@ -36,7 +36,7 @@ def checkpoint(tmp_path):
     return str(tmp_path)
 
 
-@pytest.mark.parametrize("command", ["run", "check", "status", "list"])
+@pytest.mark.parametrize("command", ["run", "check", "status", "reset", "list"])
 def test_the_help_of_every_pipeline_command_has_an_example(zurau, command):
     code, output, _ = zurau(command, "--help")
     assert code == 0
@@ -126,3 +126,21 @@ def test_a_checkpoint_that_nobody_used_has_no_status(zurau, tmp_path):
     code, _, errors = zurau("status", "--checkpoint", str(tmp_path))
     assert code == 1
     assert f"no pipeline has run with the checkpoint {tmp_path}" in errors
+
+
+def test_a_reset_throws_the_checkpoint_away_when_told_so(zurau, checkpoint, tmp_path):
+    file = tmp_path.parent / f"{tmp_path.name}.toml"
+    file.write_text(f"""
+name = "shop"
+checkpoint = "{checkpoint}"
+[sources.orders]
+topics = ["orders"]
+format = "text"
+dead_letter = "fail"
+[sinks.out]
+from = "orders"
+kind = "console"
+""")
+    code, _, errors = zurau("reset", str(file), "--yes")
+    assert code == 0, errors
+    assert not tmp_path.exists()

@@ -1,4 +1,4 @@
-"""Fetch (key 1), versions 4 to 16: read batches from these offsets on, or wait until there are some.
+"""Fetch (key 1), versions 4 to 18: read batches from these offsets on, or wait until there are some.
 
 Sessions (KIP-227) come with version 7, topics by id with version 13, and from version 16 on a broker that does not
 lead a partition says who does (KIP-951). Followers fetch with the same request.
@@ -11,6 +11,9 @@ from typing import Annotated, ClassVar
 from zurau.ids import NO_TOPIC_ID
 from zurau.wire.kafka import schema
 from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, i64, since, string, tagged, until, uuid
+
+#: From consumers, and from followers that do not say.
+NO_DIRECTORY_ID = bytes(16)
 
 
 class ReplicaState(Struct):
@@ -28,6 +31,10 @@ class FetchPartition(Struct, kw_only=True):
     #: The follower's; -1 from consumers.
     log_start_offset: Annotated[i64, since(5)] = -1
     partition_max_bytes: i32
+    #: The disk that the follower keeps the partition on.
+    replica_directory_id: Annotated[uuid, tagged(0, since=17)] = NO_DIRECTORY_ID
+    #: The high watermark that the follower knows; the greatest number: it does not say.
+    high_watermark: Annotated[i64, tagged(1, since=18)] = 0x7FFFFFFFFFFFFFFF
 
 
 class FetchTopic(Struct, kw_only=True):

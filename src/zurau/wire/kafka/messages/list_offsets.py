@@ -1,7 +1,7 @@
-"""ListOffsets (key 2), versions 1 to 10: which offset is the first at or after this time?
+"""ListOffsets (key 2), versions 1 to 11: which offset is the first at or after this time?
 
 Negative timestamps ask for special offsets: -1 the end, -2 the start, -3 the record with the greatest timestamp,
--4 and -5 the bounds of what is stored locally and remotely.
+-4 and -5 the bounds of what is stored locally and remotely, -6 what is to be stored remotely next.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
-"""OffsetCommit (key 8), versions 2 to 9: remember how far this group has read."""
+"""OffsetCommit (key 8), versions 2 to 10: remember how far this group has read.
+
+From version 10 on topics are named by their ids.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string, until
+from zurau.ids import NO_TOPIC_ID
+from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string, until, uuid
 
 
 class OffsetCommitRequestPartition(Struct):
@@ -14,8 +18,9 @@ class OffsetCommitRequestPartition(Struct):
     committed_metadata: string | None = None
 
 
-class OffsetCommitRequestTopic(Struct):
-    name: string
+class OffsetCommitRequestTopic(Struct, kw_only=True):
+    name: Annotated[string, until(9)] = ""
+    topic_id: Annotated[uuid, since(10)] = NO_TOPIC_ID
     partitions: list[OffsetCommitRequestPartition]
 
 
@@ -39,7 +44,8 @@ class OffsetCommitResponsePartition(Struct):
 
 
 class OffsetCommitResponseTopic(Struct):
-    name: string
+    name: Annotated[string, until(9)] = ""
+    topic_id: Annotated[uuid, since(10)] = NO_TOPIC_ID
     partitions: list[OffsetCommitResponsePartition] = []
 
 

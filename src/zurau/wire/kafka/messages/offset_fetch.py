@@ -1,12 +1,14 @@
-"""OffsetFetch (key 9), versions 1 to 9: how far had this group read?
+"""OffsetFetch (key 9), versions 1 to 10: how far had this group read?
 
-Up to version 7 about one group, at the top level; from version 8 on about many.
+Up to version 7 about one group, at the top level; from version 8 on about many. From version 10 on topics are
+named by their ids.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from zurau.ids import NO_TOPIC_ID
 from zurau.wire.kafka.schema import (
     Message,
     Struct,
@@ -19,6 +21,7 @@ from zurau.wire.kafka.schema import (
     since,
     string,
     until,
+    uuid,
 )
 
 
@@ -27,8 +30,9 @@ class OffsetFetchRequestTopic(Struct):
     partition_indexes: list[i32]
 
 
-class OffsetFetchRequestTopics(Struct):
-    name: string
+class OffsetFetchRequestTopics(Struct, kw_only=True):
+    name: Annotated[string, until(9)] = ""
+    topic_id: Annotated[uuid, since(10)] = NO_TOPIC_ID
     partition_indexes: list[i32]
 
 
@@ -74,7 +78,8 @@ class OffsetFetchResponsePartitions(Struct):
 
 
 class OffsetFetchResponseTopics(Struct):
-    name: string
+    name: Annotated[string, until(9)] = ""
+    topic_id: Annotated[uuid, since(10)] = NO_TOPIC_ID
     partitions: list[OffsetFetchResponsePartitions] = []
 
 

@@ -1,0 +1,299 @@
+"""What one fetch reads, from its first look to its answer.
+
+Every partition is named once, however often the client named it. After the first look at all of them the fetch waits
+for each; only those that have more are looked at again. No bytes are held meanwhile: a fetch that has found too little
+remembers how much it was and reads it anew for the answer. And the longer it has waited the longer it lets records
+gather before it looks again (an eighth of the time so far), so that one which can never be satisfied costs next to
+nothing. Its look at many partitions is cut into turns.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from zurau.api.kafka.call import Call
+from zurau.api.kafka.epochs import NO_EPOCH, check_leader_epoch, find_divergence
+from zurau.api.turns import InTurns
+from zurau.api.within import within
+from zurau.errors import OffsetOutOfRange, Refused
+from zurau.ids import NO_TOPIC_ID, Offset, TopicId
+from zurau.partition.partition import Partition
+from zurau.pending import Pending
+from zurau.ports import WouldBlock
+from zurau.records.batch import LENGTH_PREFIX_BYTES, parse_header
+from zurau.records.compression import Compression
+from zurau.settings import KIB, MIB
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.fetch import EpochEndOffset, FetchPartition
+
+READ_COMMITTED = 1
+ZSTD_SINCE = 10
+#: The most that is read on the loop; a worker reads more than that.
+LOOP_READ_BYTES = 1 * MIB
+#: What is less is not counted as memory of answers until it turns out that the client does not take it.
+COUNTED_BYTES = 4 * KIB
+#: A fetch lets records gather for this part of the time that it has waited.
+GATHERING_PART = 8
+
+_LENGTH = struct.Struct(">8xi")
+
+
+@dataclass(slots=True)
+class Reading:
+    """One partition's share of a response."""
+
+    topic: str
+    topic_id: TopicId
+    wanted: FetchPartition
+    next_offset: Offset
+    data: bytes = b""
+    #: Bytes found so far; they are not in `data` when the fetch waited meanwhile.
+    size: int = 0
+    partition: Partition | None = None
+    error: ErrorCode = ErrorCode.NONE
+    divergence: EpochEndOffset | None = None
+    #: Where the partition ended for this reader when it was last read.
+    seen_upto: Offset = -1
+    is_full: bool = False
+    wait: Pending[None] | None = None
+
+    def forget(self) -> None:
+        self.data = b""
+        self.size = 0
+        self.next_offset = self.wanted.fetch_offset
+
+
+class Gathering:
+    """Reads until there is enough, or the time is over."""
+
+    __slots__ = (
+        "_call", "_clock", "_committed_only", "_found", "_has_dropped", "_has_news", "_has_room", "_limit",
+        "_max_bytes", "_readings", "_responses", "_size", "_turns", "_wake_up", "_woken",
+    )  # fmt: skip
+
+    def __init__(self, readings: list[Reading], max_bytes: int, isolation_level: int, call: Call) -> None:
+        self._readings = readings
+        self._max_bytes = max_bytes
+        self._committed_only = isolation_level == READ_COMMITTED
+        self._call = call
+        self._responses = call.responses
+        self._turns = call.broker.world.turns
+        self._clock = call.broker.clock
+        self._size = 0
+        #: What the answer may take: what the client wants, or less while memory for answers is short.
+        self._limit = max_bytes
+        self._has_room = True
+        #: Something must be told at once: an error, a divergence.
+        self._has_news = False
+        #: Something was found and dropped again before waiting.
+        self._has_dropped = False
+        self._found: list[Reading] = []
+        self._woken: list[Reading] = []
+        #: None as long as nothing is waited for.
+        self._wake_up: Pending[None] | None = None
+
+    async def run(self, min_bytes: int, max_wait_ms: int) -> None:
+        began_ms = self._clock.monotonic_ms()
+        deadline_ms = began_ms + max_wait_ms
+        try:
+            await self._look(self._readings, deadline_ms)
+            while self._readings and not self._has_news and self._size < min(min_bytes, self._limit):
+                await self._drop()
+                wake_up = await self._watch(self._woken or self._readings)
+                if not await within(deadline_ms - self._clock.monotonic_ms(), wake_up, self._clock):
+                    break
+                if self._size:
+                    await self._let_gather(began_ms, deadline_ms)
+                await self._look(list(self._woken), deadline_ms)
+            if self._has_dropped:
+                await self._read_again(deadline_ms)
+        finally:
+            if self._wake_up is not None:
+                self._stop_watching()
+
+    # Looking
+
+    async def _look(self, readings: list[Reading], deadline_ms: float) -> None:
+        """Read on in some partitions, up to the limits."""
+        if self._responses is not None:
+            room = self._responses.memory.room() or await self._wait_for_room(deadline_ms)
+            self._has_room = room > 0
+            self._limit = min(self._max_bytes, room)
+        for number, reading in enumerate(readings):
+            if number and self._turns.is_over():
+                await self._turns.next()
+            before = reading.size
+            try:
+                try:
+                    self._read_on(reading)
+                except WouldBlock:
+                    await self._read_on_in_worker(reading)
+            except Refused as refused:
+                self._refuse(reading, ErrorCode(refused.code))
+            except OffsetOutOfRange:
+                self._refuse(reading, ErrorCode.OFFSET_OUT_OF_RANGE)
+            self._size += reading.size - before
+
+    async def _wait_for_room(self, deadline_ms: float) -> int:
+        assert self._responses is not None
+        wait_ms = deadline_ms - self._clock.monotonic_ms()
+        return await self._responses.memory.wait_for_room(wait_ms, self._clock)
+
+    def _refuse(self, reading: Reading, code: ErrorCode) -> None:
+        reading.error = code
+        reading.forget()
+        self._has_news = True
+
+    def _read_on(self, reading: Reading) -> None:
+        """Read one partition on; raises `WouldBlock` when that is not done in a moment."""
+        partition = self._open(reading)
+        reading.seen_upto = partition.readable_upto(committed_only=self._committed_only)
+        limit = self._limit_of(reading)
+        if reading.divergence is not None or (limit <= 0 and self._must_fit):
+            reading.is_full = True
+            return
+        data = partition.read(reading.next_offset, min(limit, LOOP_READ_BYTES), reading.seen_upto)
+        if limit > LOOP_READ_BYTES and len(data) > LOOP_READ_BYTES // 2:
+            raise WouldBlock  # there is much more
+        if data:
+            self._take(reading, data, limit, None)
+
+    async def _read_on_in_worker(self, reading: Reading) -> None:
+        partition, offset, upto, limit = (
+            reading.partition,
+            reading.next_offset,
+            reading.seen_upto,
+            self._limit_of(reading),
+        )
+        assert partition is not None
+
+        def work() -> tuple[bytes, Offset]:
+            data = partition.read(offset, limit, upto, may_block=True)
+            return data, _end_of(data) if data else offset
+
+        # A first batch may be as large as the topic allows.
+        reserved = 0 if self._responses is None else max(limit, partition.log.settings.max_message_bytes)
+        outcome = self._call.broker.workers.run(work)
+        if self._responses is not None:
+            self._responses.take(reserved)
+        try:
+            data, next_offset = await outcome
+        finally:
+            if self._responses is not None:
+                self._responses.take(-reserved)
+            outcome.fail(Ended())  # if it is not there yet: nobody wants it any more
+        if data:
+            self._take(reading, data, limit, next_offset)
+
+    def _limit_of(self, reading: Reading) -> int:
+        """What may be read of a partition besides what was found in it."""
+        return min(reading.wanted.partition_max_bytes - reading.size, self._limit - self._size)
+
+    @property
+    def _must_fit(self) -> bool:
+        """Only the first batch of a whole response may be larger than asked for (KIP-74)."""
+        return self._size > 0 or not self._has_room
+
+    def _open(self, reading: Reading) -> Partition:
+        """The partition, if it is what the client believes it to be."""
+        wanted = reading.wanted
+        if not reading.topic:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = reading.partition = self._call.broker.partition(reading.topic, wanted.partition)
+        if reading.topic_id not in (NO_TOPIC_ID, partition.topic_id):
+            raise Refused(ErrorCode.INCONSISTENT_TOPIC_ID)
+        if wanted.current_leader_epoch != NO_EPOCH:
+            check_leader_epoch(wanted.current_leader_epoch, partition)
+        if wanted.last_fetched_epoch != NO_EPOCH:
+            reading.divergence = find_divergence(wanted.last_fetched_epoch, wanted.fetch_offset, partition)
+            self._has_news = self._has_news or reading.divergence is not None
+        return partition
+
+    def _take(self, reading: Reading, data: bytes, limit: int, next_offset: Offset | None) -> None:
+        if len(data) > limit and self._must_fit:
+            reading.is_full = True
+            return
+        if self._call.version < ZSTD_SINCE and parse_header(data).compression == Compression.ZSTD:
+            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        if reading.size:
+            # It waited with some before: all of it is read again for the answer.
+            reading.next_offset = _end_of(data) if next_offset is None else next_offset
+        else:
+            reading.data = data
+            reading.next_offset = -1 if next_offset is None else next_offset  # it takes a walk over the batches
+            self._found.append(reading)
+            self._count(len(data))
+        reading.size += len(data)
+
+    def _count(self, data_bytes: int) -> None:
+        """Bytes that were read, or (negative) dropped. A few are less than what the request itself takes."""
+        if abs(data_bytes) >= COUNTED_BYTES and self._responses is not None:
+            self._responses.take(data_bytes)
+
+    # Waiting
+
+    async def _drop(self) -> None:
+        """Hold no bytes while waiting."""
+        self._has_dropped = self._has_dropped or bool(self._found)
+        async for reading in InTurns(self._found, self._turns):
+            if reading.next_offset < 0:
+                reading.next_offset = _end_of(reading.data)
+            self._count(-len(reading.data))
+            reading.data = b""
+        self._found.clear()
+
+    async def _watch(self, readings: list[Reading]) -> Pending[None]:
+        """Done when one of these, or of those watched before, has more than was seen."""
+        self._woken, self._wake_up = [], Pending()
+        wake_up = self._wake_up
+        async for reading in InTurns(readings, self._turns):
+            partition = reading.partition
+            assert partition is not None
+            if not reading.is_full and partition.fault is None:  # or else nothing more will come, at least for a while
+                reading.wait = partition.wait_high_watermark(reading.seen_upto + 1)
+                reading.wait.then(lambda _, reading=reading: self._woke(reading))  # type: ignore[misc]
+        return wake_up
+
+    def _woke(self, reading: Reading) -> None:
+        reading.wait = None
+        self._woken.append(reading)
+        if self._wake_up is not None:
+            self._wake_up.resolve(None)
+
+    async def _let_gather(self, began_ms: float, deadline_ms: float) -> None:
+        now_ms = self._clock.monotonic_ms()
+        pause_ms = min((now_ms - began_ms) / GATHERING_PART, deadline_ms - now_ms)
+        if pause_ms >= 1:
+            await within(pause_ms, Pending(), self._clock)
+
+    def _stop_watching(self) -> None:
+        for reading in self._readings:
+            if reading.wait is not None and reading.partition is not None:
+                reading.partition.stop_waiting(reading.seen_upto + 1, reading.wait)
+
+    # Answering
+
+    async def _read_again(self, deadline_ms: float) -> None:
+        """Read what was found before the fetch waited, as much as there is room for now."""
+        again = [reading for reading in self._readings if reading.size and not reading.data]
+        if not again:
+            return
+        for reading in again:
+            self._size -= reading.size
+            reading.forget()
+            reading.is_full = False
+        await self._look(again, deadline_ms)
+
+
+class Ended(Exception):
+    """Whoever wanted the outcome has gone."""
+
+
+def _end_of(batches: bytes) -> Offset:
+    """The offset after the last of some whole batches."""
+    position, last, end = 0, 0, len(batches)
+    while position < end:
+        last = position
+        position += LENGTH_PREFIX_BYTES + _LENGTH.unpack_from(batches, position)[0]
+    return parse_header(batches, last).next_offset

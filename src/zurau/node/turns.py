@@ -1,0 +1,101 @@
+"""The loop's time, shared out: no step of it is long, and one that is all the same gets logged.
+
+A step is what the loop calls without looking at anything else meanwhile: bytes arrived, a worker finished, a timer
+fired. Each step begins a turn of two milliseconds. Whatever is ready when the turn is over (further requests of a
+client that sent thousands, the next of ten thousand long polls that one record woke, the next of fifty thousand
+partitions) stands in one line and gets its turns in later steps, with sockets being read and accepted in between.
+
+One piece of work that does not stop in time is a defect. It can only be the last one that was begun in its step, so
+that is the one the watchdog names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from zurau.counters import Counters
+from zurau.node.seldom import Seldom
+from zurau.pending import Pending
+
+log = logging.getLogger("zurau.watchdog")
+
+TURN_S = 0.002
+SLOW_S = 0.1
+
+_now = time.monotonic
+
+
+class Doer(Protocol):
+    """Whoever has something done in a step."""
+
+    def describe_work(self) -> str:
+        """For the watchdog: which API, for whom."""
+
+
+class LoopTurns:
+    """The turns of one event loop."""
+
+    __slots__ = ("_began", "_counters", "_ends", "_is_scheduled", "_loop", "_seldom", "doer", "line")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, counters: Counters) -> None:
+        self._loop = loop
+        self._counters = counters
+        self._seldom = Seldom(log)
+        self._began = self._ends = 0.0
+        #: Who waits for a turn; `later` is the way into it.
+        self.line: deque[Callable[[], None]] = deque()
+        self._is_scheduled = False
+        #: Who began the last piece of work: set it before beginning one.
+        self.doer: Doer | None = None
+
+    def begin(self) -> None:
+        """A step of the loop begins. Whatever forgets to say so finds its turn over, and waits in line."""
+        self._began = now = _now()
+        self._ends = now + TURN_S
+        self.doer = None
+
+    def end(self, step: object = None) -> None:
+        """The step is over; `step` says what it was when no client's work was done in it."""
+        took = _now() - self._began
+        if took > SLOW_S:
+            self._was_slow(took, step)
+
+    def is_over(self) -> bool:
+        return _now() > self._ends
+
+    def next(self) -> Pending[None]:
+        pending: Pending[None] = Pending()
+        self.later(lambda: pending.resolve(None))
+        return pending
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Stand in line."""
+        self.line.append(work)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._take)
+
+    def _take(self) -> None:
+        """One turn for those in line."""
+        line = self.line
+        self.begin()
+        try:
+            while line and _now() < self._ends:
+                line.popleft()()
+        finally:
+            if line:
+                self._loop.call_soon(self._take)
+            else:
+                self._is_scheduled = False
+            self.end(self._take)
+
+    def _was_slow(self, took: float, step: object) -> None:
+        self._counters.slow_steps += 1
+        self._counters.slowest_step_ms = max(self._counters.slowest_step_ms, took * 1000)
+        what = self.doer.describe_work() if self.doer is not None else getattr(step, "__qualname__", str(step))
+        self._seldom.warning("the loop was held for %.0f ms by %s; everybody else had to wait", took * 1000, what)

@@ -1,0 +1,63 @@
+"""Memory for answers: how much may be read, and who waits."""
+
+from __future__ import annotations
+
+from zurau.api.response_memory import SMALL_BYTES, ResponseMemory, ResponseShare
+from zurau.counters import Counters
+from zurau.pending import start
+from zurau.settings import MIB
+from zurau.simulation.world import VirtualClock
+
+
+def test_whoever_comes_next_finds_room_too():
+    memory = ResponseMemory(100 * MIB, Counters())
+    granted = []
+    for _ in range(200):
+        granted.append(memory.room())
+        memory.changed(granted[-1])
+    assert granted[0] > granted[1] > granted[5] >= SMALL_BYTES
+    assert memory.free_bytes > 0
+
+
+def test_when_all_is_used_there_is_no_room():
+    memory = ResponseMemory(MIB, Counters())
+    memory.changed(MIB)
+    assert memory.room() == 0
+
+
+def test_those_who_wait_are_called_in_order_as_room_appears():
+    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    memory.changed(MIB)
+    order = []
+
+    async def fetch(name: str) -> None:
+        assert await memory.wait_for_room(5000, clock) > 0
+        order.append(name)
+        memory.changed(SMALL_BYTES)
+
+    waiting = [start(fetch(name)) for name in "abc"]
+    memory.changed(-2 * SMALL_BYTES)
+    assert order == ["a", "b"]
+    memory.changed(-SMALL_BYTES)
+    assert order == ["a", "b", "c"]
+    assert all(each.is_done for each in waiting)
+
+
+def test_whoever_is_ended_while_it_waits_leaves_the_line():
+    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    memory.changed(MIB)
+    gone, waiting = start(memory.wait_for_room(5000, clock)), start(memory.wait_for_room(5000, clock))
+    gone.end()
+    memory.changed(-SMALL_BYTES)
+    assert waiting.is_done
+
+
+def test_a_share_gives_back_exactly_what_it_took():
+    counters = Counters()
+    share = ResponseShare(ResponseMemory(MIB, counters))
+    share.take(1000)
+    share.take(500)
+    share.settle(700)
+    assert counters.response_bytes == share.held_bytes == 700
+    share.settle(0)
+    assert counters.response_bytes == 0
