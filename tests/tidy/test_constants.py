@@ -15,7 +15,7 @@ PROTOCOL = ("_SINCE", "_BIT", "_AT", "_MASK", "_MAGIC", "VERSION", "_VERSIONS")
 #: Why they are what they are. A limit that clients or users meet is no size of ours; neither is a format's number.
 FIXED = {
     "a number of the Kafka protocol": """
-        api.kafka.dispatch.PRODUCE api.kafka.fetch.READ_COMMITTED api.kafka.find_coordinator.GROUP
+        api.kafka.dispatch.PRODUCE api.kafka.gathering.READ_COMMITTED api.kafka.find_coordinator.GROUP
         api.kafka.find_coordinator.TRANSACTION api.kafka.init_producer_id.FIRST_EPOCH
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
@@ -41,7 +41,8 @@ FIXED = {
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
-        broker.directories.KEPT_CHARACTERS
+        broker.directories.KEPT_CHARACTERS node.departed._TCP_INFO node.descriptors.RESERVED
+        node.descriptors.CONNECTIONS_MIN
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """
@@ -52,7 +53,12 @@ FIXED = {
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
         client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
         client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
-        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
+        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S api.response_memory.WAIT_MS_MIN node.acceptor.PAUSE_S
+        node.departed.LOOK_MS node.seldom.INTERVAL_S node.slow_readers.LOOK_MS node.slow_readers.PATIENCE_MS
+        node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS node.slow_readers.PROGRESS_BYTES node.turns.TURN_S
+        node.turns.SLOW_S""",
+    "an estimate of what objects take": """
+        node.connection.FRAME_BYTES node.connection.DECODED_TIMES node.connection.DECODED_BYTES_MAX""",
     "how much is shown to a person": """
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
     "a name for a verdict": """
