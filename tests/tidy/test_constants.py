@@ -54,8 +54,8 @@ FIXED = {
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
-        broker.placement.DAMAGED_BITS_MAX node.departed._TCP_INFO node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
-        broker.directories.KEPT_CHARACTERS
+        broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.departed._TCP_INFO
+        node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """
@@ -69,7 +69,12 @@ FIXED = {
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
         client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
         client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
-        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
+        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S api.response_memory.WAIT_MS_MIN node.acceptor.PAUSE_S
+        node.departed.LOOK_MS node.seldom.INTERVAL_S node.slow_readers.LOOK_MS node.slow_readers.PATIENCE_MS
+        node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS node.slow_readers.PROGRESS_BYTES node.turns.TURN_S
+        node.turns.SLOW_S""",
+    "an estimate of what objects take": """
+        node.connection.FRAME_BYTES node.connection.DECODED_TIMES node.connection.DECODED_BYTES_MAX""",
     "how much is shown to a person": """
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
     "a name for a verdict": """
