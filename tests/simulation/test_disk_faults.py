@@ -25,6 +25,12 @@ from zurau.wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 
 METADATA_LOG = "__cluster_metadata-0/00000000000000000000.log"
 MANY_SEEDS = range(25)
+#: Tests that damage the metadata log mean its only file, all of its records, and before the journal knows of them.
+NOT_HERE = (
+    "broker.broker.METADATA_SEGMENT_BYTES",
+    "broker.metadata_snapshots.RECORDS_MIN",
+    "journal.journal.WRITE_AFTER_MS",
+)
 
 
 def make_client(seed: int = 1) -> SimulatedClient:
@@ -39,8 +45,8 @@ def make_client(seed: int = 1) -> SimulatedClient:
 def sizes(request) -> Iterator[None]:
     """Everything here holds with the usual constants, and with windows that hold next to nothing."""
     least = {name: value for name, value in DRAWN.items() if name.partition(".")[0] in ROOMS}
-    for name in ("broker.broker.METADATA_SEGMENT_BYTES", "broker.metadata_snapshots.RECORDS_MIN"):
-        del least[name]  # some tests damage the metadata log, and mean its only file and all of its records
+    for name in NOT_HERE:
+        del least[name]
     with constants({} if request.param == "usual" else least):
         yield
 
