@@ -70,6 +70,8 @@ class Sessions:
         self.peers: dict[BrokerId, Peer] = {}
         #: Those with which something has happened since `due` looked at them.
         self._touched: set[BrokerId] = set()
+        #: With the others nothing is due before.
+        self._wake_ms = NEVER_MS
         #: Of all sessions, in their order.
         self._notices: list[Notice] = []
         self._replies: list[tuple[BrokerId, SessionResponse]] = []
@@ -174,8 +176,12 @@ class Sessions:
 
     def due(self, now_ms: int) -> list[tuple[BrokerId, SessionRequest | SessionResponse]]:
         found: list[tuple[BrokerId, SessionRequest | SessionResponse]] = []
+        if not self._touched and now_ms < self._wake_ms:
+            return found
+        self._wake_ms = NEVER_MS
         for broker, peer in self.peers.items():
             if broker not in self._touched and now_ms < peer.wake_ms:
+                self._wake_ms = min(self._wake_ms, peer.wake_ms)
                 continue
             response = self._next_response(peer, now_ms)
             if response is not None:
@@ -188,6 +194,7 @@ class Sessions:
                 peer.give_up_ms = self._give_up_ms(now_ms)
                 found.append((broker, request))
             peer.wake_ms = peer.deadline_ms
+            self._wake_ms = min(self._wake_ms, peer.wake_ms)
         self._touched.clear()
         return found
 
@@ -209,7 +216,7 @@ class Sessions:
     @property
     def deadline_ms(self) -> int | None:
         """When something is due although nothing happens."""
-        deadline_ms = NEVER_MS
-        for broker, peer in self.peers.items():
-            deadline_ms = min(deadline_ms, peer.deadline_ms if broker in self._touched else peer.wake_ms)
+        deadline_ms = self._wake_ms
+        if self._touched:
+            deadline_ms = min(peer.deadline_ms for peer in self.peers.values())
         return deadline_ms if deadline_ms < NEVER_MS else None
