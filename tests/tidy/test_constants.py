@@ -69,12 +69,7 @@ FIXED = {
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
         client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
         client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
-        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S api.response_memory.WAIT_MS_MIN node.acceptor.PAUSE_S
-        node.departed.LOOK_MS node.seldom.INTERVAL_S node.slow_readers.LOOK_MS node.slow_readers.PATIENCE_MS
-        node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS node.slow_readers.PROGRESS_BYTES node.turns.TURN_S
-        node.turns.SLOW_S""",
-    "an estimate of what objects take": """
-        node.connection.FRAME_BYTES node.connection.DECODED_TIMES node.connection.DECODED_BYTES_MAX""",
+        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
     "how much is shown to a person": """
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
     "a name for a verdict": """
