@@ -287,9 +287,7 @@ def test_the_data_of_another_topic_is_put_aside_and_not_served(client, disk):
     client.broker.stop()
     disk.replace_file("t-0/partition.metadata", f"version: 0\ntopic_id: {id_text(b'x' * 16)}\n".encode())
     client.broker.start()
-    assert (
-        client.fetch("t", 0).error_code == ErrorCode.CORRUPT_MESSAGE
-    )  # it is lost, and nothing else comes
+    assert client.fetch("t", 0).error_code == ErrorCode.CORRUPT_MESSAGE  # it is lost, and nothing else comes
     assert disk.exists(f"t-0.{id_text(b'x' * 16)}-stray/00000000000000000000.log")
 
 

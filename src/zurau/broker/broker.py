@@ -123,7 +123,8 @@ class Broker:
 
     def partition(self, topic: str, index: int) -> Partition:
         """A partition that this broker leads."""
-        partition = self.partitions.get(TopicPartition(topic, index))
+        # A plain pair finds what its name does, and this is asked for every batch.
+        partition: Partition | None = self.placement.partitions.get((topic, index))  # type: ignore[call-overload]
         if partition is not None:
             return partition
         closed = self.placement.closed.get(TopicPartition(topic, index))

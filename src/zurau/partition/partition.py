@@ -37,6 +37,10 @@ RETRY_FLUSH_MS = 1000
 UNAWAITED_FLUSH_MS = 5
 
 
+#: Shared by all whose answer is there at once: it is never changed any more.
+_DONE = done(None)
+
+
 class Appended(NamedTuple):
     """Where a batch ended up. A repeated batch gets the place of its first copy."""
 
@@ -192,7 +196,7 @@ class Partition:
             self._flush_within(log.settings.flush_ms)
 
     def _stored_upto(self, offset: Offset) -> None:
-        if self.replica.stored(self.broker_id, offset):
+        if self.replica.stored(offset):
             self.on_commit()
             self._waiters.release(self.replica.high_watermark)
 
@@ -261,7 +265,7 @@ class Partition:
     def wait_high_watermark(self, offset: Offset) -> Pending[None]:
         """Done when everything below `offset` is committed."""
         if self.replica.high_watermark >= offset:
-            return done(None)
+            return _DONE
         if self.fault is not None:
             failed: Pending[None] = Pending()
             failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault)))

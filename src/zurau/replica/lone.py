@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zurau.ids import BrokerId, Epoch, Offset
-from zurau.replica.quorum.majority import committed_offset
 
 
 class LoneReplica:
-    """Tracks how far each voter has stored the log, and so how far the log is committed."""
+    """What the only voter has stored is committed."""
 
-    __slots__ = ("_stored", "broker_id", "high_watermark", "leader_epoch")
+    __slots__ = ("broker_id", "high_watermark", "leader_epoch")
 
     def __init__(
         self, broker_id: BrokerId, voters: Sequence[BrokerId], *, last_epoch: Epoch, log_start_offset: Offset
@@ -24,14 +23,12 @@ class LoneReplica:
         self.broker_id = broker_id
         #: Larger than any epoch in the log, so that what this leader writes can be told from what came before.
         self.leader_epoch = last_epoch + 1
-        #: Invariant: it only grows, and never passes what a majority of voters has stored.
+        #: Invariant: it only grows, and never passes what the voter has stored.
         self.high_watermark = log_start_offset
-        self._stored = dict.fromkeys(voters, log_start_offset)
 
-    def stored(self, voter: BrokerId, offset: Offset) -> bool:
-        """A voter has stored everything below `offset`. True when that moved the high watermark."""
-        if offset <= self._stored[voter]:
+    def stored(self, offset: Offset) -> bool:
+        """The only voter has stored everything below `offset`. True when that moved the high watermark."""
+        if offset <= self.high_watermark:
             return False
-        self._stored[voter] = offset
-        self.high_watermark = committed_offset(self._stored.values())
+        self.high_watermark = offset
         return True

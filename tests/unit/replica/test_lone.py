@@ -34,8 +34,8 @@ def test_a_single_voter_leads_in_the_epoch_after_its_last():
 def test_the_high_watermark_follows_what_is_stored_and_never_goes_back():
     replica = single(log_start_offset=10)
 
-    assert replica.stored(BrokerId(1), 15)
-    assert not replica.stored(BrokerId(1), 12)
+    assert replica.stored(15)
+    assert not replica.stored(12)
 
     assert replica.high_watermark == 15
 
