@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from zurau.broker.outcomes import log_failure
 from zurau.errors import DiskFault
@@ -44,14 +45,12 @@ class Directories:
     def sort_out(self, deleted: Iterable[TopicId], known: Collection[str]) -> None:
         """Finish deletions that a crash cut short, and put aside what no topic of the cluster explains."""
         deleted = set(deleted)
-        for directory in self._disk.list_directory(""):
-            if directory.endswith(DELETED):
-                self._remove(directory)
+        self._remove(name for name in self._disk.list_directory("") if name.endswith(DELETED))
         for directory in self.unexplained(known):
             try:
                 topic_id = read_topic_id(self._disk, directory)
                 if topic_id is not None and topic_id in deleted:
-                    self.delete(directory, topic_id)
+                    self.delete([directory], topic_id)
                 else:
                     self.put_aside(directory, topic_id or NO_TOPIC_ID)
             except DiskFault as fault:
@@ -63,21 +62,24 @@ class Directories:
             name for name in partition_directories(self._disk, besides=known) if not name.endswith((DELETED, STRAY))
         ]
 
-    def delete(self, directory: str, topic_id: TopicId) -> None:
-        """Take a directory out of the way at once, and remove it in a worker."""
-        doomed = _renamed(directory, topic_id, DELETED)
+    def delete(self, directories: Iterable[str], topic_id: TopicId) -> None:
+        """Take a topic's directories out of the way at once, and remove them in a worker."""
+        doomed = []
         try:
-            self._disk.rename(directory, doomed)
-            # Before a topic of the same name is created: after a crash its directory must not be the old one.
+            for directory in directories:
+                doomed.append(_renamed(directory, topic_id, DELETED))
+                self._disk.rename(directory, doomed[-1])
+            # Before a topic of the same name is created: after a crash its directories must not be the old ones.
             self._disk.flush_directory("")
         except DiskFault as fault:
-            log.warning("the data in %s is left to the next start, though its topic is deleted: %s", directory, fault)
+            log.warning("the data of deleted topic %s is left to the next start: %s", id_text(topic_id), fault)
             return
         self._remove(doomed)
 
-    def _remove(self, directory: str) -> None:
-        removed = self._workers.run(lambda: self._disk.remove_tree(directory))
-        removed.then(log_failure(f"{directory} could not be removed and is left to the next start"))
+    def _remove(self, directories: Iterable[str]) -> None:
+        for directory in directories:
+            removed = self._workers.run(partial(self._disk.remove_tree, directory))
+            removed.then(log_failure(f"{directory} could not be removed and is left to the next start"))
 
     def put_aside(self, directory: str, topic_id: TopicId) -> None:
         aside, count = _renamed(directory, topic_id, STRAY), 1

@@ -179,7 +179,7 @@ class Placement:
         if closed.is_deleted:
             if failure is None:
                 outcome.result()[0].close(clean=False)
-            self.directories.delete(str(name), closed.topic_id)
+            self.directories.delete([str(name)], closed.topic_id)
         elif failure is not None:
             closed.tries += 1
             closed.tried_at_ms = self._world.clock.monotonic_ms()
@@ -208,6 +208,7 @@ class Placement:
 
         Their directories get other names at once, so that a topic of the same name can be created.
         """
+        doomed = []
         for name in _names(topic):
             partition = self.partitions.pop(name, None)
             if partition is not None:
@@ -217,7 +218,8 @@ class Placement:
             if closed is not None:
                 closed.is_deleted = True
             if name not in self._opening and self._world.disk.exists(str(name)):
-                self.directories.delete(str(name), topic.topic_id)
+                doomed.append(str(name))
+        self.directories.delete(doomed, topic.topic_id)
         self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
 
     def close(self) -> dict[LogId, Offset]:
