@@ -3,7 +3,11 @@
 A step is what the loop calls without looking at anything else meanwhile: bytes arrived, a worker finished, a timer
 fired. Each step begins a turn of two milliseconds. Whatever is ready when the turn is over (further requests of a
 client that sent thousands, the next of ten thousand long polls that one record woke, the next of fifty thousand
-partitions) stands in one line and gets its turns in later steps, with sockets being read and accepted in between.
+partitions) stands in line and gets its turns in later steps, with sockets being read and accepted in between.
+
+There are two lines: of those who have not begun or were woken, and of those whose work is unfinished after a whole
+turn. Each step serves the first line for a turn and one of the second for another, so a hundred requests that take
+seconds each do not make somebody wait whose own takes no time.
 
 One piece of work that does not stop in time is a defect. It can only be the last one that was begun in its step, so
 that is the one the watchdog names.
@@ -40,7 +44,7 @@ class Doer(Protocol):
 class LoopTurns:
     """The turns of one event loop."""
 
-    __slots__ = ("_began", "_counters", "_ends", "_is_scheduled", "_loop", "_seldom", "doer", "line")
+    __slots__ = ("_began", "_counters", "_ends", "_is_scheduled", "_loop", "_seldom", "_unfinished", "doer", "line")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, counters: Counters) -> None:
         self._loop = loop
@@ -49,6 +53,7 @@ class LoopTurns:
         self._began = self._ends = 0.0
         #: Who waits for a turn; `later` is the way into it.
         self.line: deque[Callable[[], None]] = deque()
+        self._unfinished: deque[Pending[None]] = deque()
         self._is_scheduled = False
         #: Who began the last piece of work: set it before beginning one.
         self.doer: Doer | None = None
@@ -70,28 +75,34 @@ class LoopTurns:
 
     def next(self) -> Pending[None]:
         pending: Pending[None] = Pending()
-        self.later(lambda: pending.resolve(None))
+        self._unfinished.append(pending)
+        self._schedule()
         return pending
 
     def later(self, work: Callable[[], None]) -> None:
         """Stand in line."""
         self.line.append(work)
+        self._schedule()
+
+    def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._take)
 
     def _take(self) -> None:
-        """One turn for those in line."""
-        line = self.line
+        """A turn for those in line, and one for somebody whose work is unfinished."""
+        line, unfinished = self.line, self._unfinished
         self.begin()
         try:
             while line and _now() < self._ends:
                 line.popleft()()
+            if unfinished:
+                self._ends = _now() + TURN_S
+                unfinished.popleft().resolve(None)
         finally:
-            if line:
-                self._loop.call_soon(self._take)
-            else:
-                self._is_scheduled = False
+            self._is_scheduled = False
+            if line or unfinished:
+                self._schedule()
             self.end(self._take)
 
     def _was_slow(self, took: float, step: object) -> None:

@@ -107,3 +107,16 @@ def test_a_long_step_is_counted_and_said_once_a_second(run, caplog):
     assert counters.slowest_step_ms >= 110
     assert len(caplog.messages) == 1
     assert "by a test" in caplog.messages[0]
+
+
+def test_unfinished_work_of_many_does_not_hold_up_who_has_not_begun(run):
+    async def main(turns, _):
+        order = []
+        for number in range(100):
+            turns.next().then(lambda _, number=number: order.append(number))
+        turns.later(lambda: order.append("new"))
+        while len(order) < 101:
+            await asyncio.sleep(0)
+        return order
+
+    assert run(main)[:3] == ["new", 0, 1]

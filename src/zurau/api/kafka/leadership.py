@@ -5,6 +5,7 @@ A leader is named only when it can serve: a client that is sent to one that cann
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from zurau.broker.broker import Broker
@@ -25,9 +26,15 @@ class Leadership(NamedTuple):
     offline: list[int]
 
 
+@lru_cache(maxsize=1024)
+def nodes(replicas: tuple[BrokerId, ...]) -> list[int]:
+    """As a message has it. One list for all partitions that are alike: an answer may name a hundred thousand."""
+    return list(replicas)
+
+
 def leadership_of(topic: TopicImage, partition: PartitionImage, broker: Broker) -> Leadership:
     try:
         epoch = broker.partition(topic.name, partition.index).leader_epoch
     except Refused:
-        return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER, NO_EPOCH, [], list(partition.replicas))
-    return Leadership(ErrorCode.NONE, broker.broker_id, epoch, list(partition.replicas), [])
+        return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER, NO_EPOCH, [], nodes(partition.replicas))
+    return Leadership(ErrorCode.NONE, broker.broker_id, epoch, nodes(partition.replicas), [])

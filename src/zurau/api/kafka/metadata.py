@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from zurau.api.kafka import authorized_operations
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.leadership import leadership_of
+from zurau.api.kafka.leadership import leadership_of, nodes
 from zurau.errors import Refused
 from zurau.ids import TopicId
 from zurau.machines.controller.commands import CreateTopic
@@ -123,7 +123,7 @@ def _described_partition(topic: TopicImage, partition: PartitionImage, call: Cal
         partition_index=partition.index,
         leader_id=leadership.leader_id,
         leader_epoch=leadership.leader_epoch,
-        replica_nodes=list(partition.replicas),
+        replica_nodes=nodes(partition.replicas),
         isr_nodes=leadership.in_sync,
         offline_replicas=leadership.offline,
     )
