@@ -32,6 +32,8 @@ from zurau.simulation.cluster.transcript import Transcript
 GROUPS: dict[Mode, type[ReplicaGroup]] = {"quorum": ReplicaGroup, "isr": InSyncGroup}
 #: How long a cluster may take to become whole when nothing goes wrong any more.
 CALM_MS = 30_000
+#: And how much longer when its links are slow: there may be a thousand batches to catch up with.
+SLOW_LINKS_MS = 90_000
 _OPERATOR_MS = 300
 _CONTROLLER_MS = 50
 _HEARTBEAT_MS = 60
@@ -104,12 +106,13 @@ class World:
             self._control()
         self.run_until(self.swarm.trouble_ms)
         self._calm_down()
-        deadline_ms = self.now_ms + CALM_MS
+        calm_ms = CALM_MS + (SLOW_LINKS_MS if self.swarm.batch_ms else 0)
+        deadline_ms = self.now_ms + calm_ms
         while self.missing() is not None and self.now_ms < deadline_ms:
             self.run_until(self.now_ms + _LOOK_MS)
         missing = self.missing()
         if missing is not None:
-            raise Violation("BecomesWhole", f"{missing} after {CALM_MS} ms without faults")
+            raise Violation("BecomesWhole", f"{missing} after {calm_ms} ms without faults")
         for checker in self.session_checkers:
             checker.idle()
 
