@@ -17,7 +17,7 @@ from zurau.testing import Broker
 PATIENCE_S = 30
 #: Sizes at and around those that buffers commonly have, and many small ones.
 SIZES = [0, 1, 60, 1023, 1024, 4097, 65_535, 200_000, *[100] * 200]
-LEAST = DRAWN | {"node.listener.BACKLOG": 5}  # with less, connections wait for the kernel to repeat itself
+LEAST = DRAWN | {"node.acceptor.BACKLOG": 5}  # with less, connections wait for the kernel to repeat itself
 SEEDS = [int(os.environ["ZURAU_SEED"])] if "ZURAU_SEED" in os.environ else [1, 3, 6, 19]
 
 

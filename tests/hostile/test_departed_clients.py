@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from attack import FETCH_VERSION, WAIT_ALLOWED_S, Attacker, fetch_request, resident_mb, some_batch, wait_until
@@ -18,7 +19,11 @@ MEMORY_ALLOWED_MB = 150
 
 
 def open_sockets(pid: int) -> int:
-    return sum(1 for link in Path(f"/proc/{pid}/fd").iterdir() if str(link.readlink()).startswith("socket:"))
+    count = 0
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it has just been closed
+            count += str(link.readlink()).startswith("socket:")
+    return count
 
 
 def fill(client: Attacker, topic: str, megabytes: int) -> None:

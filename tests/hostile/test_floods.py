@@ -8,9 +8,10 @@ import socket
 import struct
 import threading
 import time
+from contextlib import suppress
 
 import pytest
-from attack import WAIT_ALLOWED_S, Attacker, resident_mb, some_batch, wait_until
+from attack import FETCH_VERSION, WAIT_ALLOWED_S, Attacker, fetch_request, resident_mb, some_batch, wait_until
 from broker_process import ZurauBroker
 
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -127,9 +128,44 @@ def test_large_frames_that_are_announced_and_never_sent_take_little_memory(broke
     assert bystander.finish() < WAIT_ALLOWED_S
 
 
-def test_thousands_of_polls_that_one_record_wakes_do_not_hold_the_loop(broker, connect, watch) -> None:
-    from attack import FETCH_VERSION, fetch_request
+def test_many_large_frames_at_once_stay_within_the_budget(start_broker, connect, watch, record_property) -> None:
+    broker = start_broker(queued_max_request_bytes=100 << 20)
+    bystander, before_mb = watch(broker), resident_mb(broker.pid)
+    senders = [threading.Thread(target=send_much, args=(connect(broker),)) for _ in range(10)]
+    for sender in senders:
+        sender.start()
+    most_mb = 0.0
+    while any(sender.is_alive() for sender in senders):
+        bystander.join(0.02)
+        most_mb = max(most_mb, resident_mb(broker.pid) - before_mb)
+    record_property("most memory besides what it had, MB", most_mb)
+    assert most_mb < 200
+    assert bystander.finish() < WAIT_ALLOWED_S
 
+
+def send_much(attacker: Attacker) -> None:
+    """A frame of 100 MB, nearly."""
+    with suppress(OSError):  # it is closed on the way
+        attacker.socket.sendall(struct.pack(">i", 100_000_000))
+        for _ in range(90):
+            attacker.socket.sendall(bytes(1_000_000))
+
+
+def test_tiny_requests_by_the_hundred_thousand_take_little_memory(broker, connect, watch, record_property) -> None:
+    bystander, before_mb = watch(broker), resident_mb(broker.pid)
+    senders = [connect(broker) for _ in range(100)]
+    for _ in range(20):
+        for sender in senders:
+            with suppress(BlockingIOError):
+                sender.socket.setblocking(False)
+                sender.socket.send(QUESTION * 20_000)
+        bystander.join(0.05)
+    record_property("memory, MB", resident_mb(broker.pid) - before_mb)
+    assert resident_mb(broker.pid) - before_mb < 150
+    assert bystander.finish() < WAIT_ALLOWED_S
+
+
+def test_thousands_of_polls_that_one_record_wakes_do_not_hold_the_loop(broker, connect, watch) -> None:
     allow_many_sockets()
     producer = connect(broker)
     producer.create_topic("t")

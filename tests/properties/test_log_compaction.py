@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from zurau.errors import DiskFault
 from zurau.log.compaction import CompactionJob
+from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.records.batch import check_crc, iter_batches, stamp
@@ -52,14 +53,15 @@ class CompactionMachine(RuleBasedStateMachine):
         self.now_ms = 1000
         self.flushed_offset = 0
         self.job: CompactionJob | None = None
-        self.open(clean=False)
-
-    def open(self, *, clean: bool) -> None:
-        self.job = None
-        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean)
+        self.open(clean=False, last_known=None)
 
     def teardown(self) -> None:
         self.sizes.close()
+
+    def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
+        self.job = None
+        self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean, last_known=last_known)
+        assert not self.log.damage, "the disk damages nothing here"
 
     @rule(
         pairs=st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=5),
@@ -126,17 +128,17 @@ class CompactionMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.log.close()
-        self.open(clean=True)
         self.flushed_offset = self.log.end_offset
+        self.open(clean=True, last_known=LastKnown(self.flushed_offset, closed_offset=self.flushed_offset))
 
     @rule()
     def kill_process(self) -> None:
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(self.flushed_offset, kept_unflushed=True))
 
     @rule()
     def lose_power(self) -> None:
         self.disk.crash()
-        self.open(clean=False)
+        self.open(clean=False, last_known=LastKnown(self.flushed_offset))
         assert self.log.end_offset >= self.flushed_offset
         self.records = {offset: one for offset, one in self.records.items() if offset < self.log.end_offset}
         self.sequences = {}  # those of lost batches are not wanted, and older ones not kept here

@@ -15,11 +15,15 @@ PROTOCOL = ("_SINCE", "_BIT", "_AT", "_MASK", "_MAGIC", "VERSION", "_VERSIONS")
 #: Why they are what they are. A limit that clients or users meet is no size of ours; neither is a format's number.
 FIXED = {
     "a number of the Kafka protocol": """
-        api.kafka.dispatch.PRODUCE api.kafka.fetch.READ_COMMITTED api.kafka.find_coordinator.GROUP
+        api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
+        api.kafka.no_authorizer.CODE wire.kafka.frames.PRODUCE
+        api.kafka.dispatch.PRODUCE api.kafka.gathering.READ_COMMITTED api.kafka.find_coordinator.GROUP
         api.kafka.find_coordinator.TRANSACTION api.kafka.init_producer_id.FIRST_EPOCH
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
         api.kafka.list_offsets.MAX_TIMESTAMP api.kafka.list_offsets.EARLIEST_LOCAL api.kafka.list_offsets.LATEST_TIERED
         api.kafka.list_offsets.EARLIEST_PENDING_UPLOAD
+        api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
+        api.kafka.no_authorizer.CODE
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
@@ -28,6 +32,7 @@ FIXED = {
         client.offsets.READ_COMMITTED partition.producers.REMEMBERED_BATCHES
         machines.groups.rebalance.NEW_MEMBER_JOIN_TIMEOUT_MS wire.kafka.varints.STRING_BYTES_MAX""",
     "a number of a format": """
+        partition.host.RECORD_BATCH_OVERHEAD partition.host.RECORD_OVERHEAD
         broker.identity.ID_BYTES records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
         records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
         records.frame_sizes._LZ4_INDEPENDENT records.pure_walk.RECORD_BYTES_MIN records.pure_walk.INT_BITS
@@ -35,20 +40,32 @@ FIXED = {
         records.frame_sizes._LZ4_RAW_BLOCK records.partitioner._SEED records.partitioner._MULTIPLIER
         records.record._RECORD_BYTES_MIN records.record._VARINT_BITS_MAX log.settings._MESSAGE_BYTES
         log.scan._BASE_OFFSET_BYTES""",
+    "what something takes in memory, measured": """
+        machines.groups.memory.GROUP_BYTES machines.groups.memory.MEMBER_BYTES machines.groups.memory.PENDING_ID_BYTES
+        machines.groups.memory.OFFSET_BYTES node.connection.FRAME_BYTES node.connection.DECODED_TIMES
+        node.connection.DECODED_BYTES_MAX""",
     "a limit that clients meet, tested at its edge": """
+        errors.MESSAGE_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX machines.groups.joining.PENDING_IDS_MAX
+        wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
+        wire.kafka.frames.RESPONSE_BYTES_MAX node.slow_readers.PROGRESS_BYTES node.slow_readers.PATIENCE_MS
+        node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
         partition.judging.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
+        broker.placement.DAMAGED_BITS_MAX node.departed._TCP_INFO node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         broker.directories.KEPT_CHARACTERS
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
-        settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
+        settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN
+        log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
+    "what something takes, about": "partition.host.RECORD_BATCH_OVERHEAD partition.host.RECORD_OVERHEAD",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
+        node.acceptor.PAUSE_S node.seldom.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
         client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
         client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
@@ -61,6 +78,7 @@ FIXED = {
         records.pure_walk.VALUE records.pure_walk.HEADERS records.pure_walk.LEFT_OVER
         records.pure_walk.IMPOSSIBLE_TIME""",
     "a set of flags": """
+        partition.admission.RARE_BITS
         api.kafka.authorized_operations.ON_TOPIC api.kafka.authorized_operations.ON_CLUSTER
         api.kafka.describe_groups.ON_GROUP""",
 }

@@ -338,7 +338,7 @@ class Broker:
     async def _open_in_turns(self, topic: TopicImage) -> None:
         """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
         for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
-            if first and self.world.turns.is_over():
+            if self.world.turns.is_over():
                 await self.world.turns.next()
             present = self.image.topics_by_id.get(topic.topic_id)
             if present is None or not self._is_open:

@@ -23,6 +23,7 @@ from zurau.cli.options import (
     TopicName,
     open_cluster,
 )
+from zurau.settings import INT32_MAX
 
 if TYPE_CHECKING:
     from zurau.cli.record_text import Render
@@ -62,7 +63,7 @@ def consume(
         str | None, typer.Option(metavar="TIME", help="From a moment, as 2026-01-31T12:00 or 10m (ago).")
     ] = None,
     partition: Annotated[
-        list[int] | None, typer.Option(metavar="N", min=0, help="Only this one; may be repeated.")
+        list[int] | None, typer.Option(metavar="N", min=0, max=INT32_MAX, help="Only this one; may be repeated.")
     ] = None,
     group: Annotated[str | None, typer.Option("--group", "-g", help="Read as a member of this group.")] = None,
     limit: Annotated[int | None, typer.Option("--max", "-n", metavar="N", min=1, help="Stop after N records.")] = None,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from zurau.settings import INT32_MAX
+
 if TYPE_CHECKING:
     from zurau.client.cluster import Cluster
 
@@ -35,7 +37,21 @@ Bootstrap = Annotated[
         help="A broker of the cluster, or several with commas between.",
     ),
 ]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to try.")]
+
+
+def _is_number(seconds: float) -> float:
+    if seconds != seconds:  # no bound refuses what is not a number
+        raise typer.BadParameter("nan is not a number of seconds")
+    return seconds
+
+
+#: The most is what the protocol can say in milliseconds.
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", min=0.1, max=INT32_MAX // 1000, callback=_is_number, help="How long to try."
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")]
@@ -51,8 +67,12 @@ def use_client_config(path: Path | None) -> None:
     _properties.clear()
     if path is not None:
         from zurau.client.properties import read_properties
+        from zurau.errors import SettingsError
 
-        _properties.update(read_properties(path))
+        try:
+            _properties.update(read_properties(path))
+        except SettingsError as error:
+            raise typer.BadParameter(str(error), param_hint="--client-config") from error
 
 
 def open_cluster(bootstrap: str, timeout_s: float) -> Cluster:
@@ -63,7 +83,10 @@ def open_cluster(bootstrap: str, timeout_s: float) -> Cluster:
 
     if bootstrap == DEFAULT_BOOTSTRAP:
         bootstrap = _properties.get("bootstrap.servers", bootstrap)
-    security = parse_security(_properties)
+    try:
+        security = parse_security(_properties)
+    except SettingsError as error:
+        raise typer.BadParameter(str(error), param_hint="--client-config") from error
     try:
         return Cluster(bootstrap, client_id="zurau-cli", timeout_s=timeout_s, security=security)
     except SettingsError as error:

@@ -25,6 +25,7 @@ from zurau.cli.options import (
     key_values,
     open_cluster,
 )
+from zurau.settings import INT32_MAX
 
 if TYPE_CHECKING:
     from zurau.cli.record_text import ParsedRecord
@@ -62,7 +63,9 @@ def produce(
     keep_partitions: Annotated[
         bool, typer.Option("--keep-partitions", help="With --json: use the partition that a line names.")
     ] = False,
-    partition: Annotated[int | None, typer.Option(metavar="N", min=0, help="Default: by the key, or any.")] = None,
+    partition: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=INT32_MAX, help="Default: by the key, or any.")
+    ] = None,
     acks: Annotated[Acks, typer.Option(help="Who has to have stored a record: all replicas, the leader, nobody.")] = (
         Acks.ALL
     ),

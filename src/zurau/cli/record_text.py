@@ -22,6 +22,7 @@ import typer
 
 from zurau.cli.times import format_time
 from zurau.client.errors import ClientError
+from zurau.settings import INT32_MAX, INT64_MAX
 
 if TYPE_CHECKING:
     from zurau.ids import TopicPartition
@@ -63,19 +64,34 @@ def parse_json(line: bytes) -> ParsedRecord:
     """The inverse of `render_json`; everything but the value may be left out."""
     try:
         described = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ClientError(f"this is not JSON: {error}") from error
     if not isinstance(described, dict) or "value" not in described:
         raise ClientError('a record is an object with at least a "value"; to send text as it is, leave out --json')
-    headers = described.get("headers") or []
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    return ParsedRecord(
-        key=_from_json(described.get("key")),
-        value=_from_json(described["value"]),
-        headers=[(str(name), _from_json(value)) for name, value in pairs],
-        partition=described.get("partition"),
-        timestamp_ms=described.get("timestamp"),
-    )
+    try:
+        return ParsedRecord(
+            key=_from_json(described.get("key")),
+            value=_from_json(described["value"]),
+            headers=_headers_from_json(described.get("headers") or []),
+            partition=_number_from_json(described, "partition", INT32_MAX),
+            timestamp_ms=_number_from_json(described, "timestamp", INT64_MAX),
+        )
+    except UnicodeEncodeError as error:
+        raise ClientError("half a character (a lone surrogate) has no bytes; write it whole, or as base64") from error
+
+
+def _headers_from_json(headers: Any) -> list[tuple[str, bytes | None]]:
+    pairs = list(headers.items()) if isinstance(headers, dict) else headers
+    if not isinstance(pairs, list) or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        raise ClientError('"headers" is an object, or a list of pairs like ["name", "value"]')
+    return [(str(name).encode().decode(), _from_json(value)) for name, value in pairs]
+
+
+def _number_from_json(described: dict[str, Any], name: str, most: int) -> int | None:
+    number = described.get(name)
+    if number is not None and (type(number) is not int or not -1 <= number <= most):
+        raise ClientError(f'"{name}" is a whole number up to {most}, not {number!r}')
+    return number
 
 
 def template_renderer(template: str, option: str) -> Render:

@@ -13,15 +13,15 @@ _AGO = re.compile(r"(\d+)(ms|s|m|h|d|w)")
 
 
 def parse_time(text: str, option: str) -> int:
-    """Unix milliseconds. A time without a zone is in this machine's zone."""
+    """Unix milliseconds, none before 1970. A time without a zone is in this machine's zone."""
     if text == "now":
         return now_ms()
     ago = _AGO.fullmatch(text)
     if ago is not None:
-        return now_ms() - int(ago[1]) * _UNIT_MS[ago[2]]
+        return max(0, now_ms() - int(ago[1]) * _UNIT_MS[ago[2]])
     try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
+        return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
+    except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{text!r} is no time; use for example 2026-01-31T12:00, 2026-01-31T12:00Z or 10m for ten minutes ago",
             param_hint=option,

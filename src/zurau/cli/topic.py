@@ -21,6 +21,7 @@ from zurau.cli.options import (
     open_cluster,
 )
 from zurau.cli.output import say, show_json, show_rows
+from zurau.settings import INT32_MAX, INT64_MAX
 
 if TYPE_CHECKING:
     from zurau.client.cluster import Cluster
@@ -36,10 +37,10 @@ SETTING_COLUMNS = ("setting", "value", "source")
 def create(
     name: TopicName,
     partitions: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many. Default: the broker's choice.")
+        int | None, typer.Option(metavar="N", min=1, max=INT32_MAX, help="How many. Default: the broker's choice.")
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Copies of each. Default: the broker's choice.")
+        int | None, typer.Option(metavar="N", min=1, max=32767, help="Copies of each. Default: the broker's choice.")
     ] = None,
     config: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting; may be repeated.")] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="An existing topic is fine.")] = False,
@@ -186,7 +187,7 @@ def config(
 @app.command(name="add-partitions")
 def add_partitions(
     name: TopicName,
-    total: Annotated[int, typer.Argument(min=1, help="How many the topic shall have in all.")],
+    total: Annotated[int, typer.Argument(min=1, max=INT32_MAX, help="How many the topic shall have in all.")],
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
@@ -209,7 +210,8 @@ def purge(
     name: TopicName,
     partition: Annotated[list[int] | None, typer.Option(metavar="N", help="Only this one; may be repeated.")] = None,
     before_offset: Annotated[
-        int | None, typer.Option(metavar="OFFSET", min=0, help="Keep the records from here on. Default: keep none.")
+        int | None,
+        typer.Option(metavar="OFFSET", min=0, max=INT64_MAX, help="Keep the records from here on. Default: keep none."),
     ] = None,
     yes: Yes = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,

@@ -1,7 +1,7 @@
 """Telling what is in a log's directory, for people: everything that is found, in order, and what is wrong with it.
 
-Reads only; a log that is being written to can be looked at too. Damage is one of the things that are found: after a
-batch that cannot be read the rest of its file is skipped, and the next file is told of.
+Reads only; a log that is being written to can be looked at too. Damage is one of the things that are found: behind
+something that is no batch, the next good one is looked for.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Offset
-from zurau.log.files import LOG_SUFFIX, OFFSET_SUFFIX, TIME_SUFFIX, segment_stem
+from zurau.log.files import LOG_SUFFIX, OFFSET_SUFFIX, TIME_SUFFIX, is_segment_file, segment_stem
 from zurau.log.index import OFFSET_ENTRY, TIME_ENTRY
+from zurau.log.scan import BadStretch, Scan, highest_offset
 from zurau.ports import Disk, File
 from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, check_crc, parse_header
 from zurau.records.record import Record, iter_records
@@ -61,9 +62,9 @@ Finding = SegmentFound | BatchFound | RecordFound | OffsetEntryFound | TimeEntry
 def dump_log(disk: Disk, directory: str, *, records: bool = False, indexes: bool = False) -> Iterator[Finding]:
     """Every segment and batch of the log in `directory`; its records and index entries if asked for. Blocks."""
     for name in disk.list_directory(directory):
-        stem, dot, suffix = name.partition(".")
-        if dot + suffix == LOG_SUFFIX and stem.isdecimal():
-            yield from dump_segment(disk, directory, int(stem), records=records, indexes=indexes)
+        if is_segment_file(name) and name.endswith(LOG_SUFFIX):
+            base_offset = int(name.removesuffix(LOG_SUFFIX))
+            yield from dump_segment(disk, directory, base_offset, records=records, indexes=indexes)
 
 
 def dump_segment(
@@ -87,15 +88,22 @@ def dump_segment(
 
 
 def _batches(file: File, path: str, expected_offset: Offset, *, records: bool) -> Iterator[Finding]:
+    scan = Scan(file, file.size, highest_offset(expected_offset, None))
     position = 0
     while position < file.size:
+        left = file.size - position
         try:
             header = parse_header(file.read(position, HEADER_BYTES))
-            batch = file.read(position, header.length)
+            batch = file.read(position, header.length) if header.length <= left else b""
         except DiskFault as fault:
             yield DamageFound(path, position, f"no batch begins here: {fault}")
-            return
+            position = _next_batch(scan, position, expected_offset, file.size)
+            continue
         yield BatchFound(path, position, header)
+        if not batch:
+            yield DamageFound(path, position, f"the batch is cut short: {left} of {header.length} bytes")
+            position = _next_batch(scan, position, expected_offset, file.size)
+            continue
         if (trouble := _trouble(batch, header, expected_offset)) is not None:
             yield DamageFound(path, position, trouble)
         elif records:
@@ -104,9 +112,13 @@ def _batches(file: File, path: str, expected_offset: Offset, *, records: bool) -
         position += header.length
 
 
+def _next_batch(scan: Scan, position: int, expected_offset: Offset, end: int) -> int:
+    """Where the next good batch begins, or the end."""
+    stretch = next(scan.stretches(position, expected_offset), None)
+    return stretch.end_position if isinstance(stretch, BadStretch) else end
+
+
 def _trouble(batch: bytes, header: BatchHeader, expected_offset: Offset) -> str | None:
-    if len(batch) < header.length:
-        return f"the batch is cut short: {len(batch)} of {header.length} bytes"
     if header.magic != MAGIC:
         return f"the batch is of version {header.magic}"
     if not check_crc(batch, header):

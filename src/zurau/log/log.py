@@ -18,7 +18,6 @@ import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Offset
@@ -41,17 +40,6 @@ from zurau.ports import Buffer, Disk
 from zurau.records.batch import BatchHeader
 
 log = logging.getLogger("zurau.log")
-
-
-@dataclass(frozen=True, slots=True)
-class LogStatistics:
-    """What a log can say of itself without reading."""
-
-    start_offset: Offset
-    end_offset: Offset
-    flushed_offset: Offset
-    size_bytes: int
-    segment_count: int
 
 
 class Log:
@@ -135,12 +123,6 @@ class Log:
         """What is known to be damaged, in order of offset. More may be found by whoever reads."""
         ranges = (one for segment in self._segments for one in segment.damage)
         return [one for one in ranges if one.next_offset > self.start_offset]
-
-    @property
-    def statistics(self) -> LogStatistics:
-        return LogStatistics(
-            self.start_offset, self.end_offset, self.flushed_offset, self.size_bytes, len(self._segments)
-        )
 
     # Writing
 

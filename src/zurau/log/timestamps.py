@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from zurau.errors import CorruptData
 from zurau.ids import Offset
 from zurau.log.batch_file import Place
 from zurau.log.segment import Segment
-from zurau.records.batch import HEADER_BYTES, BatchHeader
+from zurau.records.batch import HEADER_BYTES, BatchHeader, check_crc
 from zurau.records.compression import decompress
 from zurau.records.pure_walk import INT64_MIN
 from zurau.records.record import UNPACKED_BYTES_MAX
@@ -57,7 +58,7 @@ def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple
     """The batch that the segment knows to be the latest, if it may be seen wholly; else all that may be seen."""
     latest = segment.max_timestamp_offset
     known = next(segment.headers(segment.find(latest)), None) if start <= latest < upto else None
-    if known is not None and known[1].base_offset >= start:
+    if known is not None and start <= known[1].base_offset <= latest:  # or else the latest is damaged
         yield known
         return
     for position, header in segment.headers(segment.find(start)):
@@ -76,9 +77,21 @@ def _look_into(
     at_least: int,
     latest: bool = False,
 ) -> OffsetAndTimestamp | None:
-    """The first record of a batch that is as late as that, or the first of the latest. Raises `CorruptData`."""
-    place = Place(header.base_offset, header.last_offset, position, position + header.length)
-    packed = memoryview(segment.batch(place))[HEADER_BYTES : header.length]
+    """The first record of a batch that is as late as that, or the first of the latest; None if it is damaged."""
+    batch = segment.batch(Place(header.base_offset, header.last_offset, position, position + header.length))
+    try:
+        return _find_in(batch, header, start, upto, at_least=at_least, latest=latest)
+    except CorruptData:
+        if check_crc(batch, header):
+            raise  # its producer packed it so
+        segment.find_damage()
+        return None
+
+
+def _find_in(
+    batch: bytes, header: BatchHeader, start: Offset, upto: Offset, *, at_least: int, latest: bool
+) -> OffsetAndTimestamp | None:
+    packed = memoryview(batch)[HEADER_BYTES : header.length]
     payload = decompress(packed, header.compression, UNPACKED_BYTES_MAX) if packed else packed
     base = header.base_offset
     if header.uses_append_time:  # all records have the batch's

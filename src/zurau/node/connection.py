@@ -40,6 +40,8 @@ PRODUCES_IN_FLIGHT = 32
 PRODUCE_BYTES_IN_FLIGHT = 64 * MIB
 #: Requests of one client in one turn when nobody else waits; the more do, the fewer it is.
 REQUESTS_PER_TURN = 64
+#: Cut at a time from what has arrived: each is an object until it is started, and a read may bring thousands.
+FRAMES_MAX = 64
 #: What a frame takes besides its bytes until it is started.
 FRAME_BYTES = 400
 #: A produce that waits for a worker is counted from this size on.
@@ -65,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._turns = listener.turns
-        self._reader = FrameReader(listener.scratch, listener.max_frame_bytes)
+        self._reader = FrameReader(listener.scratch, listener.max_frame_bytes, FRAMES_MAX)
         self._transport: asyncio.Transport | None = None
         self._caller: Caller | None = None
         self._header: RequestHeader | None = None
@@ -81,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         self.is_reading = True
         self._is_serving = False
         self._is_in_line = False
+        self._is_aborted = False
         #: Memory of requests that are not answered yet, as the listener counts it.
         self.held_bytes = 0
         self.responses = ResponseShare(listener.response_memory)
@@ -103,6 +106,8 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self._is_aborted:
+            return
         self._turns.begin()
         self.was_active = True
         try:
@@ -160,6 +165,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
+        self._is_aborted = True
         self._forget_requests()
         if self._transport is not None:
             self._transport.abort()
@@ -215,6 +221,8 @@ class Connection(asyncio.BufferedProtocol):
                 else:
                     self._wait_for(pending, frame)
                 remaining -= 1
+                if not self._inbox and self._reader.has_more:
+                    self._inbox.extend(self._reader.more())
                 if self._inbox and (remaining <= 0 or turns.is_over()):
                     self._stand_in_line()
                     break
@@ -263,7 +271,7 @@ class Connection(asyncio.BufferedProtocol):
         self._send_ready()
 
     def _may_start(self) -> bool:
-        if not self._can_write or self._transport is None or self._transport.is_closing():
+        if not self._can_write or self._transport is None or self._is_aborted or self._transport.is_closing():
             return False
         if not self._outbox:
             return True
@@ -334,6 +342,8 @@ class Connection(asyncio.BufferedProtocol):
     # What it holds
 
     def _account(self) -> None:
+        if self._is_aborted:
+            return
         held_bytes = self._reader.held_bytes + self._inbox_bytes + self._outbox_held_bytes
         if held_bytes != self.held_bytes:
             change, self.held_bytes = held_bytes - self.held_bytes, held_bytes
@@ -342,6 +352,7 @@ class Connection(asyncio.BufferedProtocol):
     def _forget_requests(self) -> None:
         """Nobody waits for any answer any more: end what is under way and give back what it holds."""
         self._inbox.clear()
+        self._reader.forget()
         outbox, self._outbox = self._outbox, deque()
         for started in outbox:
             started.answer.end()

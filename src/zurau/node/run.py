@@ -140,8 +140,13 @@ def _announce(settings: Settings, endpoint: Endpoint) -> None:
 
 
 def parse_endpoint(text: str, flag: str) -> Endpoint:
-    """HOST:PORT, with IPv6 hosts in brackets."""
-    host, colon, port = text.rpartition(":")
+    """HOST:PORT, with IPv6 hosts in brackets, or the same as Kafka writes it: PLAINTEXT://HOST:PORT."""
+    if "," in text:
+        raise SettingsError(f"{flag} {text!r} names several addresses; a broker has one, for example 127.0.0.1:9092")
+    protocol, has_protocol, address = text.rpartition("://")
+    if has_protocol and protocol.upper() != "PLAINTEXT":
+        raise SettingsError(f"{flag} {text!r} asks for {protocol}, which is not served yet; use PLAINTEXT://{address}")
+    host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"{flag} {text!r} is not HOST:PORT; for example 127.0.0.1:9092")

@@ -16,9 +16,13 @@ from collections.abc import Sequence
 from zurau.errors import CorruptData, Refused
 from zurau.log.settings import LogSettings
 from zurau.records.batch import (
+    APPEND_TIME_BIT,
+    COMPRESSION_MASK,
+    CONTROL_BIT,
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
     MAGIC,
+    TRANSACTIONAL_BIT,
     BatchHeader,
     check_crc,
     parse_header,
@@ -35,6 +39,8 @@ from zurau.settings import INT64_MAX, KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 NO_TIMESTAMP = -1
+#: What ordinary batches do not have, and one look tells.
+RARE_BITS = APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
 
 KNOWN_CODECS = frozenset(map(int, Compression))
 #: Values of `compression.type` that name a codec of our choice instead of the producer's.
@@ -88,28 +94,33 @@ class Admission:
             code = ErrorCode.INVALID_RECORD if 0 <= header.magic < MAGIC else ErrorCode.CORRUPT_MESSAGE
             raise Refused(code, f"batches of version {MAGIC} are taken, not {header.magic}")
         self._check_size(batch, header)
-        if header.compression not in KNOWN_CODECS:
+        attributes = header.attributes
+        if attributes & COMPRESSION_MASK not in KNOWN_CODECS:
             raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"there is no codec {header.compression}")
         if header.base_offset != 0:
             raise Refused(ErrorCode.INVALID_RECORD, f"a batch begins at offset 0, not {header.base_offset}")
         if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
             raise Refused(ErrorCode.INVALID_RECORD, "the batch's record count and last offset disagree")
-        if header.is_control:
-            raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
-        if header.is_transactional:
-            raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
         if header.producer_id >= 0 and header.base_sequence < 0:
             raise Refused(ErrorCode.INVALID_RECORD, "an idempotent batch needs a sequence number")
         if header.producer_id >= 0 and header.producer_epoch < 0:
             raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH, "an idempotent batch needs an epoch")
+        if attributes & RARE_BITS:
+            self._check_rare(header)
+
+    def _check_rare(self, header: BatchHeader) -> None:
+        if header.is_control:
+            raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
+        if header.is_transactional:
+            raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
         if header.uses_append_time and (self._gives_time or header.max_timestamp == NO_TIMESTAMP):
             places = range(min(header.record_count, PLACES_MAX))
             raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, places, "the time of the append is the broker's to give")
 
     def is_quick(self, batch: memoryview, header: BatchHeader) -> bool:
         """Whether `examine` will probably be done within about a millisecond."""
-        codec = header.compression
-        if codec == Compression.NONE and not self._codec:
+        codec = header.attributes & COMPRESSION_MASK
+        if not (codec or self._codec):
             return header.length <= QUICK_BYTES
         return likely_bytes(batch[HEADER_BYTES:], codec) <= self.quick_limit(header)
 
@@ -126,15 +137,15 @@ class Admission:
         if not check_crc(batch, header):
             raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its checksum")
         payload = batch[HEADER_BYTES:]
-        codec = header.compression
-        if codec != Compression.NONE:
+        codec = header.attributes & COMPRESSION_MASK
+        if codec:
             payload = _unpack(payload, codec, limit_bytes)
         max_timestamp = self._walk(payload, header, now_ms)
         if self._codec is not None and self._codec != codec:
             batch = self._pack(payload, header, self._codec)
         if self._gives_time:
             stamp_append_time(batch, now_ms)
-        elif max_timestamp != header.max_timestamp or header.uses_append_time:
+        elif max_timestamp != header.max_timestamp or header.attributes & APPEND_TIME_BIT:
             stamp_create_time(batch, max_timestamp)
         return batch
 

@@ -70,6 +70,22 @@ def test_an_address_that_is_none_is_wrong_usage(zurau, address):
     assert f"Invalid value for --bootstrap: '{address}' is not HOST:PORT" in failed.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file"),
+        ("security.protocol=none\n", "is not one of"),
+    ],
+)
+def test_a_wrong_client_config_is_wrong_usage(zurau, tmp_path, content, words):
+    file = tmp_path / "client.properties"
+    if content is not None:
+        file.write_text(content)
+    failed = zurau("--client-config", str(file), "topic", "list")
+    assert failed.returncode == 2
+    assert words in failed.stderr
+
+
 def test_help_needs_neither_rich_nor_the_client():
     program = (
         "import sys; from zurau.cli.commands import app; app(['--help'], standalone_mode=False);"
@@ -94,3 +110,23 @@ def test_no_line_of_the_overview_is_cut_off(zurau, monkeypatch, command):
     listed = zurau(*command, "--help").stdout.partition("Commands:")[2]
     assert listed
     assert "..." not in listed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("topic", "list", "--timeout", "nan"),
+        ("topic", "list", "--timeout", "inf"),
+        ("topic", "create", "t", "--partitions", "99999999999"),
+        ("topic", "create", "t", "--replicas", "99999999999"),
+        ("topic", "add-partitions", "t", "99999999999"),
+        ("topic", "purge", "t", "--yes", "--before-offset", f"{2**63}"),
+        ("produce", "t", "--partition", "99999999999"),
+        ("consume", "t", "--partition", "99999999999"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_no_request_can_hold_is_wrong_usage(zurau, command):
+    refused = zurau(*command)
+    assert refused.returncode == 2
+    assert "Invalid value for" in refused.stderr

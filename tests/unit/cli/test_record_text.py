@@ -42,3 +42,23 @@ def test_a_template_fills_in_every_field():
 def test_an_unknown_field_is_named():
     with pytest.raises(typer.BadParameter, match=r"no field {size}; use topic, partition"):
         template_renderer("{size}", "--x")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"value": 1, "headers": 5}', '"headers" is an object'),
+        (b'{"value": 1, "headers": ["a"]}', '"headers" is an object'),
+        (b'{"value": 1, "headers": [["a", "b", "c"]]}', '"headers" is an object'),
+        (b'{"value": 1, "partition": "1"}', '"partition" is a whole number'),
+        (b'{"value": 1, "partition": 99999999999}', '"partition" is a whole number'),
+        (b'{"value": 1, "timestamp": 1.5}', '"timestamp" is a whole number'),
+        (b'{"value": "\\ud800"}', "half a character"),
+        (b'{"value": 1, "headers": {"\\ud800": "x"}}', "half a character"),
+        (b"[" * 100_000, "not JSON"),
+        (b"\xff", "not JSON"),
+    ],
+)
+def test_a_line_that_is_no_record_says_what_is_wrong(line, words):
+    with pytest.raises(ClientError, match=words):
+        parse_json(line)

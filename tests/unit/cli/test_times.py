@@ -29,3 +29,7 @@ def test_what_is_no_time_is_wrong_usage_with_an_example(text):
 def test_a_timestamp_is_printed_to_the_millisecond():
     assert format_time(1_767_225_600_001) == "2026-01-01T00:00:00.001Z"
     assert format_time(-1) is None
+
+
+def test_a_time_before_all_others_is_the_first():
+    assert parse_time("99999999999999w", "--from-time") == 0

@@ -430,3 +430,23 @@ def test_a_reader_who_finds_damage_finds_it_for_all_later_starts(make_bench, dis
     readable(bench.log)
     bench.log.close()
     assert ranges(bench.open(last_known=closed(25))) == [(2, 3)]
+
+
+def test_a_batch_that_cannot_be_unpacked_is_passed_over_by_a_search_for_a_time(bench, disk):
+    bench.fill(25)
+    bench.flush()
+    content = bytearray(disk.read_file(LOG_0))
+    content[361:400] = b"\xff" * 39
+    disk.replace_file(LOG_0, bytes(content))
+    bench.log.close()
+    log = bench.open(last_known=closed(25))
+    assert log.find_by_timestamp(1003, 25).offset == 4
+    assert ranges(log) == [(3, 4)]
+
+
+def test_the_latest_record_is_found_though_the_latest_batch_is_damaged(bench, disk):
+    bench.fill(5)
+    disk.flip_bit(LOG_0, 499)
+    log = bench.open(clean=False, last_known=flushed(5))
+    bench.fill(1, timestamp=500)
+    assert log.find_max_timestamp(log.end_offset).offset == 3

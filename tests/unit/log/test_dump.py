@@ -73,6 +73,12 @@ def test_bytes_that_are_no_batch_end_the_segment_but_not_the_log(filled):
     assert (damage.position, len(found(filled, BatchFound))) == (1000, 15)
 
 
+def test_behind_bytes_that_are_no_batch_the_next_one_is_found(filled):
+    filled.flip_bit(LOG_0, 208, bit=7)  # the length of the third batch
+    assert [one.position for one in found(filled, DamageFound)] == [200]
+    assert len(found(filled, BatchFound)) == 14
+
+
 def test_offsets_that_go_back_are_told(filled):
     filled.open(LOG_0).append([filled.read_file(LOG_0)[:100]])
     assert [one.text for one in found(filled, DamageFound)] == ["offset 0 after offset 9"]

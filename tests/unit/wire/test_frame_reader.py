@@ -136,6 +136,40 @@ def test_memory_stays_in_proportion_to_what_has_arrived(reader):
     assert peak_bytes < 10 * MIB
 
 
+def test_a_reader_with_a_limit_cuts_so_many_frames_and_keeps_the_rest_in_one_piece():
+    reader = FrameReader(bytearray(1000), max_frame_bytes=1000, frames_max=2)
+    sent = b"".join(struct.pack(">i", 3) + bytes((number,)) * 3 for number in range(5)) + b"\0\0\0\x09begin"
+    reader.get_buffer()[: len(sent)] = sent
+    cut = [reader.received(len(sent))]
+    assert reader.held_bytes == len(sent) - 14
+    while reader.has_more:
+        cut.append(reader.more())
+    assert [bytes(frame) for frames in cut for frame in frames] == [bytes((number,)) * 3 for number in range(5)]
+    assert [len(frames) for frames in cut] == [2, 2, 1]
+    reader.get_buffer()[:4] = b"ning"
+    assert [bytes(frame) for frame in reader.received(4)] == [b"beginning"]
+
+
+def test_the_memory_of_a_large_frame_grows_by_a_few_megabytes_at_a_time():
+    reader = FrameReader(bytearray(1000), max_frame_bytes=1 << 30)
+    reader.get_buffer()[:4] = struct.pack(">i", 50_000_000)
+    reader.received(4)
+    largest = 0
+    while not (frames := reader.received(len(view := reader.get_buffer()))):
+        largest = max(largest, len(view))
+    assert largest <= 4 << 20
+    assert len(frames[0]) == 50_000_000
+
+
+def test_a_reader_that_is_told_to_forget_holds_nothing():
+    reader = FrameReader(bytearray(1000), max_frame_bytes=1 << 30)
+    reader.get_buffer()[:4] = struct.pack(">i", 50_000_000)
+    reader.received(4)
+    assert reader.held_bytes > 0
+    reader.forget()
+    assert reader.held_bytes == 0
+
+
 def test_a_large_request_without_records_is_refused_when_it_has_begun_to_arrive(scratch):
     reader = FrameReader(scratch, max_frame_bytes=100 * MIB)
     with pytest.raises(ProtocolViolation, match="one without records"):
