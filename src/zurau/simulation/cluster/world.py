@@ -32,8 +32,6 @@ from zurau.simulation.cluster.transcript import Transcript
 GROUPS: dict[Mode, type[ReplicaGroup]] = {"quorum": ReplicaGroup, "isr": InSyncGroup}
 #: How long a cluster may take to become whole when nothing goes wrong any more.
 CALM_MS = 30_000
-#: And how much longer when its links are slow: there may be a thousand batches to catch up with.
-SLOW_LINKS_MS = 90_000
 _OPERATOR_MS = 300
 _CONTROLLER_MS = 50
 _HEARTBEAT_MS = 60
@@ -106,7 +104,7 @@ class World:
             self._control()
         self.run_until(self.swarm.trouble_ms)
         self._calm_down()
-        calm_ms = CALM_MS + (SLOW_LINKS_MS if self.swarm.batch_ms else 0)
+        calm_ms = CALM_MS + self._catch_up_ms()
         deadline_ms = self.now_ms + calm_ms
         while self.missing() is not None and self.now_ms < deadline_ms:
             self.run_until(self.now_ms + _LOOK_MS)
@@ -115,6 +113,11 @@ class World:
             raise Violation("BecomesWhole", f"{missing} after {calm_ms} ms without faults")
         for checker in self.session_checkers:
             checker.idle()
+
+    def _catch_up_ms(self) -> int:
+        """How much longer it may take where links are slow: somebody may have everything to fetch, over one of them."""
+        batches = sum(max(len(host.disk.seen.items) for host in group.hosts) for group in self.current)
+        return 2 * self.swarm.batch_ms * batches
 
     def run_until(self, until_ms: float) -> None:
         agenda, to_pump = self._agenda, self._to_pump
