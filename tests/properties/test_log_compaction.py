@@ -55,13 +55,13 @@ class CompactionMachine(RuleBasedStateMachine):
         self.job: CompactionJob | None = None
         self.open(clean=False, last_known=None)
 
-    def teardown(self) -> None:
-        self.sizes.close()
-
     def open(self, *, clean: bool, last_known: LastKnown | None) -> None:
         self.job = None
         self.log = Log.open(self.disk, DIRECTORY, self.settings, now_ms=self.now_ms, clean=clean, last_known=last_known)
         assert not self.log.damage, "the disk damages nothing here"
+
+    def teardown(self) -> None:
+        self.sizes.close()
 
     @rule(
         pairs=st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=5),

@@ -54,8 +54,8 @@ FIXED = {
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
         client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
     "a code, a limit or a default of the system": """
-        broker.placement.DAMAGED_BITS_MAX node.departed._TCP_INFO node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
-        broker.directories.KEPT_CHARACTERS
+        broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.departed._TCP_INFO
+        node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
     "a unit, or as much as there is": """

@@ -40,6 +40,13 @@ NEEDED_FROM = {
 }
 
 
+#: The newest version that this client fills: a newer one names topics by ids, which it does not look up.
+NEEDED_UPTO = {
+    8: 9,  # OffsetCommit
+    9: 9,  # OffsetFetch
+}
+
+
 class Address(NamedTuple):
     host: str
     port: int
@@ -104,15 +111,15 @@ class Connection:
     def version_of(self, api_key: int) -> int:
         """The highest version of a request that both sides know."""
         api = ASKED[api_key]
-        first = max(api.first, NEEDED_FROM.get(api_key, 0))
+        first, last = max(api.first, NEEDED_FROM.get(api_key, 0)), NEEDED_UPTO.get(api_key, api.last)
         offered = self._offered.get(api_key)
         if offered is None:
             raise BrokerTooOld(f"the broker at {self.address} does not serve {api.name}; it needs a newer release")
-        version = min(api.last, offered.stop - 1)
+        version = min(last, offered.stop - 1)
         if version < max(first, offered.start):
             raise BrokerTooOld(
                 f"the broker at {self.address} speaks {api.name} {offered.start} to {offered.stop - 1} and this"
-                f" client {first} to {api.last}; use Zurau, or Apache Kafka 3.0 or newer"
+                f" client {first} to {last}; use Zurau, or Apache Kafka 3.0 or newer"
             )
         return version
 

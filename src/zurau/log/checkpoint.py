@@ -4,12 +4,17 @@ hide records, or bring deleted ones back."""
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 from fastcrc import crc32
 
 from zurau.errors import CorruptData
 from zurau.ids import Offset
+from zurau.log.files import ASIDE_SUFFIX
+from zurau.ports import Disk
+
+log = logging.getLogger("zurau.log")
 
 FILE_NAME = "log-checkpoint"
 _VERSION = "1"
@@ -44,3 +49,18 @@ def parse_checkpoint(content: bytes) -> Checkpoint:
     except (ValueError, KeyError):
         pass
     raise CorruptData(f"{FILE_NAME} does not say two offsets and their checksum")
+
+
+def load_checkpoint(disk: Disk, directory: str) -> Checkpoint | None:
+    """What the file says; None, with the file put aside, if that cannot be read. Blocks."""
+    path = f"{directory}/{FILE_NAME}"
+    try:
+        return parse_checkpoint(disk.read_file(path) or b"")
+    except CorruptData as damage:
+        disk.rename(path, path + ASIDE_SUFFIX)
+        log.error(  # noqa: TRY400 - the message says it all
+            "%s: %s: the log starts where its oldest segment or epoch does, so records that were deleted from the "
+            "front may show again; the file is kept as %s%s",
+            directory, damage, FILE_NAME, ASIDE_SUFFIX,
+        )  # fmt: skip
+        return None

@@ -19,15 +19,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
+from zurau.errors import DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import timestamps
 from zurau.log.batch_file import SegmentEnd
-from zurau.log.checkpoint import Checkpoint, parse_checkpoint
+from zurau.log.checkpoint import Checkpoint, load_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
-from zurau.log.files import ASIDE_SUFFIX, DELETED_SUFFIX, empty_file, rename_away
+from zurau.log.files import DELETED_SUFFIX, empty_file, rename_away
 from zurau.log.flushing import Flushing
 from zurau.log.known_damage import save_damage
 from zurau.log.last_known import LastKnown
@@ -103,7 +103,7 @@ class Log:
         names = disk.list_directory(directory)
         if not names:
             disk.make_directory(directory)
-        saved = _load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
+        saved = load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
         recovery = Recovery(disk, directory, settings, saved, last_known, clean=clean or not names)
         recovery.run(names)
         opened = cls(disk, directory, settings, recovery, saved, now_ms)
@@ -474,17 +474,3 @@ class Log:
 
 def _base_offset(segment: Segment) -> Offset:
     return segment.base_offset
-
-
-def _load_checkpoint(disk: Disk, directory: str) -> Checkpoint | None:
-    path = f"{directory}/{checkpoint_file.FILE_NAME}"
-    try:
-        return parse_checkpoint(disk.read_file(path) or b"")
-    except CorruptData as damage:
-        disk.rename(path, path + ASIDE_SUFFIX)
-        log.error(  # noqa: TRY400 - the message says it all
-            "%s: %s: the log starts where its oldest segment or epoch does, so records that were deleted from the "
-            "front may show again; the file is kept as %s%s",
-            directory, damage, checkpoint_file.FILE_NAME, ASIDE_SUFFIX,
-        )  # fmt: skip
-        return None

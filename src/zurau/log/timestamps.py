@@ -77,18 +77,23 @@ def _look_into(
     at_least: int,
     latest: bool = False,
 ) -> OffsetAndTimestamp | None:
-    """The first record of a batch that is as late as that, or the first of the latest; None if it is damaged."""
+    """The first record of a batch that is as late as that, or the first of the latest; None if it is damaged.
+
+    Raises `CorruptData` if its producer packed it wrongly.
+    """
     batch = segment.batch(Place(header.base_offset, header.last_offset, position, position + header.length))
+    found: OffsetAndTimestamp | None = None
     try:
-        return _find_in(batch, header, start, upto, at_least=at_least, latest=latest)
+        found = _look_into_records(batch, header, start, upto, at_least=at_least, latest=latest)
     except CorruptData:
         if check_crc(batch, header):
-            raise  # its producer packed it so
+            raise
+    if found is None and not check_crc(batch, header):
         segment.find_damage()
-        return None
+    return found
 
 
-def _find_in(
+def _look_into_records(
     batch: bytes, header: BatchHeader, start: Offset, upto: Offset, *, at_least: int, latest: bool
 ) -> OffsetAndTimestamp | None:
     packed = memoryview(batch)[HEADER_BYTES : header.length]

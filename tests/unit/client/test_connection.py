@@ -89,7 +89,7 @@ def test_the_highest_common_version_is_used(stand_in):
     address = stand_in(lambda connection: answer_versions(connection, [offer(3, 1, 9), offer(1, 0, 99)]))
     connection = connect(address)
     assert connection.version_of(3) == 9
-    assert connection.version_of(1) == 16
+    assert connection.version_of(1) == 18
     connection.close()
 
 

@@ -78,9 +78,3 @@ def test_a_damaged_file_is_refused(content):
 def test_an_offset_belongs_to_the_last_epoch_that_began_before_it(epochs):
     assert [epochs.epoch_of(offset) for offset in (0, 9, 10, 25, 99)] == [2, 2, 5, 7, 7]
     assert EpochCache().epoch_of(3) == -1
-
-
-@pytest.mark.parametrize("epoch", [-2, -(2**31)])
-def test_an_epoch_that_cannot_be_has_no_end(epoch):
-    assert EpochCache().end_offset_for(epoch, 0) == (-1, -1)
-    assert EpochCache([EpochEntry(3, 5)]).end_offset_for(epoch, 9) == (-1, -1)

@@ -95,7 +95,7 @@ def test_a_batch_that_is_cut_short_is_refused(connect: Connect, cut: int):
     client = connect()
     create(client)
 
-    assert code_of(client.ask(produce(bytes(batch(b"x" * 50))[:cut]), 9)) == ErrorCode.CORRUPT_MESSAGE
+    assert code_of(client.ask(produce(bytes(batch(b"x" * 50))[:cut]), 9)) == ErrorCode.INVALID_RECORD
 
 
 def test_two_batches_for_one_partition_are_refused(connect: Connect):

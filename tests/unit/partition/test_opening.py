@@ -5,8 +5,8 @@ import pytest
 from zurau.errors import DiskFault
 from zurau.ids import TopicId
 from zurau.node.disk import RealDisk
-from zurau.partition import opening
 from zurau.partition.opening import (
+    WALKED_BYTES,
     holds_partition,
     producers_snapshot,
     read_topic_id,
@@ -79,18 +79,17 @@ def test_a_small_log_without_producers_needs_no_snapshot(partition, batch, disk)
     assert not disk.exists(SNAPSHOT)
 
 
-def test_without_producers_a_snapshot_says_so(partition, batch, disk, monkeypatch):
-    monkeypatch.setattr(opening, "WALKED_BYTES", 0)
-    append(partition, batch(b"a"))
-    append(partition, batch(b"b"))
+def test_without_producers_a_snapshot_says_so(partition, batch, disk):
+    for _ in range(8):
+        append(partition, batch(b"a" * (WALKED_BYTES // 8)))
     producers_snapshot(disk, partition.log, partition.producers)()
-    assert Producers().restore(disk.read_file(SNAPSHOT)) == 2
+    assert Producers().restore(disk.read_file(SNAPSHOT)) == 8
     assert len(restore_producers(disk, partition.log)) == 0
 
 
-def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, disk, monkeypatch):
-    monkeypatch.setattr(opening, "WALKED_BYTES", 0)
-    append(partition, batch(b"a"))
+def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, disk):
+    for _ in range(8):
+        append(partition, batch(b"a" * (WALKED_BYTES // 8)))
     producers_snapshot(disk, partition.log, partition.producers)()
     disk.open("t-0/00000000000000000000.log").truncate(0)
     assert len(restore_producers(disk, partition.log)) == 0
