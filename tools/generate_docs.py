@@ -47,7 +47,7 @@ def roles_page() -> str:
     lines = [
         _NOTE,
         "# The roles of a replica\n",
-        "From `src/zurau/replica/roles.py`. A replica starts as a follower; what is not in the table cannot happen.\n",
+        "From `src/zurau/replica/core/roles.py`. A replica starts as a follower; what is not here cannot happen.\n",
         "| role | what happens | becomes |",
         "|------|--------------|---------|",
     ]

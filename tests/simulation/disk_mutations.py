@@ -150,29 +150,31 @@ _reading = reading_module.reading
 
 
 DISK_MUTATIONS = (
-    quorum("a damaged log is shortened and votes on", 600, (host_module, "is_intact", _true), near=63),
-    quorum("a damaged batch is sent", 600, (StoredLog, "read", read_damaged), near=134),
+    quorum("a damaged log is shortened and votes on", 600, (host_module, "is_intact", _true), near=107),
+    quorum("a damaged batch is sent", 600, (StoredLog, "read", read_damaged), near=107),
     quorum("an old copy is put back under its old name", 300, (ReplicaGroup, "put_back", put_back_under_its_old_name)),
     quorum("a flush that failed is tried again", 300, (Host, "flush_failed", flush_again)),
-    quorum("a log begins anew without an epoch", 300, (LogView, "restart", begin_without_an_epoch), near=63),
-    quorum(
-        "a snapshot comes without its producers", 300, (Host, "snapshot_arrived", arrive_without_producers), near=63
-    ),
-    quorum("a snapshot comes without its metadata", 300, (Host, "snapshot_arrived", arrive_without_metadata), near=63),
+    quorum("a log begins anew without an epoch", 300, (LogView, "restart", begin_without_an_epoch)),
+    quorum("a snapshot comes without its producers", 300, (Host, "snapshot_arrived", arrive_without_producers)),
+    quorum("a snapshot comes without its metadata", 300, (Host, "snapshot_arrived", arrive_without_metadata)),
     quorum(
         "a snapshot is asked for again while it comes",
         800,
         (ReplicaState, "fetch_snapshot", ask_again_with_every_answer),
+        near=79,
     ),
-    quorum("a compacted log cannot be followed", 300, (LogView, "append", only_dense_offsets)),
+    quorum("a compacted log cannot be followed", 300, (LogView, "append", only_dense_offsets), near=58),
     quorum("a follower keeps what the leader has deleted", 60, (ReplicaState, "follow_start", _false)),
     in_sync("a follower keeps what the leader has deleted, in sync", 60, (ReplicaState, "follow_start", _false)),
     in_sync(
-        "a follower deletes what it has not flushed", 3000, (ReplicaState, "follow_start", delete_what_is_not_flushed)
+        "a follower deletes what it has not flushed",
+        3000,
+        (ReplicaState, "follow_start", delete_what_is_not_flushed),
+        near=364,
     ),
     quorum("metadata is applied before it is committed", 300, (Memory, "appended", apply_at_once)),
     quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
-    quorum("producers are remembered across a truncation", 300, (Memory, "cut", _nothing), near=21),
+    quorum("producers are remembered across a truncation", 300, (Memory, "cut", _nothing)),
     quorum("a retry is written again", 300, (Service, "_is_repeated", _false)),
     quorum("a consumer reads to the end of the log", 300, (Service, "read", read_to_the_end)),
     quorum(
@@ -180,8 +182,8 @@ DISK_MUTATIONS = (
         300,
         (service_module, "reading", out_of_range_behind_the_high_watermark),
     ),
-    in_sync("a deposed leader answers consumers", 800, (service_module, "reading", in_any_epoch), near=303),
+    in_sync("a deposed leader answers consumers", 800, (service_module, "reading", in_any_epoch), near=302),
     in_sync("an old copy is not found out", 300, (Controller, "is_old_copy", _false)),
-    in_sync("a damaged log stays in sync", 300, (host_module, "is_intact", _true), near=32),
+    in_sync("a damaged log stays in sync", 300, (host_module, "is_intact", _true), near=31),
     in_sync("a retry is written again, in sync", 300, (Service, "_is_repeated", _false)),
 )

@@ -234,12 +234,7 @@ def _always(*_: Any, **__: Any) -> bool:
 MUTATIONS = (
     quorum("logs are compared by offset only", 30, (LogView, "where_diverging", diverging_by_offset)),
     quorum("a wiped disk keeps its identity", 30, (ReplicaGroup, "new_disk", same_directory)),
-    quorum(
-        "a follower truncates to its high watermark",
-        300,
-        (ReplicaState, "truncate", truncate_to_high_watermark),
-        near=20,
-    ),
+    quorum("a follower truncates to its high watermark", 300, (ReplicaState, "truncate", truncate_to_high_watermark)),
     quorum("a follower fetches on before it has flushed", 30, (ReplicaState, "stored", everything_written)),
     quorum("a leader counts itself before it has flushed", 60, (Serving, "stored_by", count_what_is_written)),
     quorum(
@@ -251,60 +246,57 @@ MUTATIONS = (
     quorum("epoch and vote are not written down", 60, (Host, "_carry_out", save_nothing)),
     quorum("a late answer is taken for the awaited one", 30, (Follower, "receive", any_answer_will_do)),
     quorum("a vote is given twice in an epoch", 150, (voting, "may_vote", _always)),
-    quorum("a vote is given to a shorter log", 30, (voting, "would_vote", look_at_the_epoch_only)),
+    quorum("a vote is given to a shorter log", 30, (voting, "would_vote", look_at_the_epoch_only), near=25),
     quorum(
         "votes of an earlier election are counted",
         600,
         (replica, "_may_be_older", anything_but_data),
         (election._Round, "receive", count_any_answer),
-        near=99,
+        near=129,
     ),
     quorum("a leader that restarts leads on", 30, (Replica, "_enter", lead_on_after_a_restart)),
     quorum(
         "the high watermark moves before the truncation",
         30,
         (Follower, "_fetched", high_watermark_before_the_cut),
-        near=21,
+        near=20,
     ),
-    quorum(
-        "a truncation drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut), near=31
-    ),
+    quorum("a truncation drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut)),
     quorum("a truncation keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
     quorum(
         "retention forgets the epoch before the start",
         800,
         (EpochHistory, "advance_start", forget_epoch_before_the_start),
-        near=258,
     ),
-    quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always)),
+    quorum("voters change while a change is open", 120, (membership.Membership, "is_settled", _always), near=102),
     quorum(
         "a round of votes gives nobody time to answer", 100, (ReplicaState, "randomized_deadline", no_time_to_answer)
     ),
-    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=19),
+    quorum("a leader never resigns", 200, (Leader, "_quorum_lost_ms", never), near=18),
     in_sync("a leader counts only whom it knows to be in sync", 60, (InSyncLeader, "maximal", known_in_sync)),
     in_sync("a leader counts only whom it wants in sync", 30, (InSyncLeader, "maximal", property(wished_in_sync))),
     in_sync(
         "a proposal is forgotten before it is answered",
         800,
         (InSyncLeader, "time_passed", forget_what_was_asked),
-        near=266,
+        near=86,
     ),
-    in_sync("an unclean restart stays in sync", 60, (Controller, "_register", register_as_clean), near=31),
+    in_sync("an unclean restart stays in sync", 60, (Controller, "_register", register_as_clean), near=18),
     in_sync("a proposal for an older state is accepted", 300, (Controller, "propose", accept_any_state)),
     in_sync(
         "a broker that was restarted since is taken in",
         400,
         (Controller, "_may_join", any_start_of_the_broker),
-        near=102,
+        near=155,
     ),
     in_sync(
         "a high watermark is written down before it is flushed",
-        6000,
+        600,
         (Host, "_save_high_watermark", save_a_high_watermark_that_is_not_flushed),
-        near=2618,
+        near=35,
     ),
     in_sync(
-        "the last one in sync leads although it lost data", 250, (Controller, "_forget", keep_the_last_one), near=36
+        "the last one in sync leads although it lost data", 250, (Controller, "_forget", keep_the_last_one), near=35
     ),
     in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect", elect_anybody)),
     in_sync("too few replicas commit", 30, (InSyncLeader, "_count", commit_by_too_few)),

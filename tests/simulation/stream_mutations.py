@@ -28,7 +28,7 @@ from zurau.simulation.cluster.node import Node
 from zurau.simulation.cluster.service import Service
 from zurau.simulation.cluster.storage import ReplicaDisk
 
-# What silence says
+# What absence says
 
 
 def nobody_withdraws(self: Sessions, partition: PartitionId, but: Any = None) -> None:
@@ -36,7 +36,7 @@ def nobody_withdraws(self: Sessions, partition: PartitionId, but: Any = None) ->
 
 
 def turned_without_closing(self: Sessions, partition: PartitionId, role: Role, epoch: int) -> None:
-    """A leader whose reign has ended goes on answering by silence."""
+    """A deposed leader goes on answering by its absence."""
 
 
 def news_leave_the_question_standing(self: SessionClient, partition: PartitionId) -> None:
@@ -83,10 +83,10 @@ def answers_that_took_too_long(self: SessionServer, partition: PartitionId, mess
     _tell(self, partition, message)
 
 
-# When silence ends
+# When quiescence ends
 
 
-def nobody_hears_that_silence_ends(self: SessionClient | SessionServer, partition: PartitionId) -> None:
+def nobody_hears_that_it_is_unquiesced(self: SessionClient | SessionServer, partition: PartitionId) -> None:
     self.quiesced.pop(partition, None)
 
 
@@ -223,13 +223,16 @@ STREAM_MUTATIONS = (
         (SessionClient, "_use_up", news_leave_the_question_standing),
         (SessionServer, "next_response", answer_and_leave_standing),
     ),
-    quorum("a failed replica answers by its absence", 400, (SessionServer, "evict", nothing_is_closed)),
-    quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=323),
+    quorum("a failed replica answers by its absence", 400, (SessionServer, "evict", nothing_is_closed), near=23),
+    quorum("a follower's patience begins anew when it asks", 1200, (Follower, "_ask", patience_begins_anew), near=322),
     quorum("an evicted partition does not hear of it", 400, (SessionClient, "receive", closed_is_not_heard)),
     quorum("a second copy of a request is the next", 300, (SessionServer, "receive", any_question_will_do)),
     quorum("a response to another request will do", 300, (SessionClient, "receive", any_answer_will_do)),
     quorum(
-        "an answer that took too long is to what is asked now", 300, (SessionServer, "send", answers_that_took_too_long)
+        "an answer that took too long is to what is asked now",
+        300,
+        (SessionServer, "send", answers_that_took_too_long),
+        near=125,
     ),
     quorum(
         "an answer is about what was asked after its request",
@@ -240,28 +243,28 @@ STREAM_MUTATIONS = (
     quorum(
         "nobody hears that it is unquiesced",
         30,
-        (SessionClient, "_unquiesce", nobody_hears_that_silence_ends),
-        (SessionServer, "_unquiesce", nobody_hears_that_silence_ends),
+        (SessionClient, "_unquiesce", nobody_hears_that_it_is_unquiesced),
+        (SessionServer, "_unquiesce", nobody_hears_that_it_is_unquiesced),
     ),
     quorum(
         "who stopped asking is not missed",
         2500,
         (SessionServer, "expects_request", property(nobody_is_missed)),
-        near=788,
+        near=386,
     ),
     quorum("a leader believes for ever in who was quiesced", 100, (Progress, "unquiesced", standing_is_forever)),
     quorum(
         "quiescence counts until its end is heard of",
         600,
         (Progress, "unquiesced", the_end_is_when_it_is_heard_of),
-        near=180,
+        near=18,
     ),
-    in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=180),
+    in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=364),
     in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
     quorum("every request names every partition", 100, (SessionClient, "_stands", everybody_is_named)),
     quorum("a request without news is answered at once", 100, (Sessions, "receive", nobody_waits)),
-    quorum("an answer that takes long is given up", 400, (Sessions, "progressed", bytes_are_no_sign_of_life)),
-    quorum("a topic is known by its name", 600, (Node, "deliver", known_by_name), near=27),
+    quorum("an answer that takes long is given up", 400, (Sessions, "progressed", bytes_are_no_sign_of_life), near=258),
+    quorum("a topic is known by its name", 600, (Node, "deliver", known_by_name), near=180),
     quorum(
         "who lost what was flushed keeps its name",
         30,
@@ -273,7 +276,7 @@ STREAM_MUTATIONS = (
         "a deposed leader answers by its absence, in sync",
         300,
         (Sessions, "role_changed", turned_without_closing),
-        near=28,
+        near=18,
     ),
     in_sync(
         "who lost what was flushed keeps its name, in sync",
@@ -290,7 +293,7 @@ STREAM_MUTATIONS = (
         "a new controller takes for committed what is not",
         300,
         (Controller, "_take_over", go_on_where_the_other_was),
-        near=41,
+        near=290,
     ),
     in_sync("a replica that failed leads on", 300, (Controller, "_leave", let_the_failed_lead)),
 )

@@ -192,7 +192,7 @@ def test_what_was_flushed_before_a_cut_does_not_let_retention_go_further(make_in
         follower.step(LogStartMoved(1), 0)
 
 
-def test_a_leader_wakes_for_a_question_that_it_keeps(make_in_sync, ids):
+def test_a_leader_wakes_for_a_fetch_that_it_keeps(make_in_sync, ids):
     replica = leading(make_in_sync, ids)
     replica.step(fetch(ids, "2a", Position(1, 0)), 0)
     assert replica.deadline_ms == 200

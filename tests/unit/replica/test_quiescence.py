@@ -1,4 +1,4 @@
-"""Replicas at rest: silence speaks for them, they have no deadlines, and they hear when that ends."""
+"""Replicas at rest: quiescence speaks for them, they have no deadlines, and they hear when that ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def asked_by(effects) -> int:
 
 @pytest.fixture
 def follower(make_in_sync, ids):
-    """1a, which has everything that 2a has, and knows that its question stands since 100 ms."""
+    """1a, which has everything that 2a has, and knows that its fetch stands since 100 ms."""
     follower = make_in_sync(waits_for_flush=False)
     fetch_id = asked_by(follower.step(PartitionChanged(PartitionState(ids("2a")[0], 1, ids("1a 2a"), 1), 4), 0)[:1])
     effects = follower.step(Received(Fetched(ids("2a")[0], 1, fetch_id, 0, (MARK,))), 0)
@@ -56,7 +56,7 @@ def voter(make, ids):
 
 @pytest.fixture
 def primary(make_in_sync, ids):
-    """1a, which leads; 2a has everything, and its question stands."""
+    """1a, which leads; 2a has everything, and its fetch stands."""
     primary = make_in_sync(waits_for_flush=False)
     primary.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 1), 4), 0)
     primary.step(FollowerQuiesced(Fetch(ids("2a")[0], 1, 5, Position(1, 0), 0, 9)), 0)
@@ -65,7 +65,7 @@ def primary(make_in_sync, ids):
 
 @pytest.fixture
 def leader(make, ids):
-    """1a, voted for by 2a, which has everything; its question stands. Of 3a nobody has heard."""
+    """1a, voted for by 2a, which has everything; its fetch stands. Of 3a nobody has heard."""
     leader = make()
     leader.step(TimePassed(), 0)
     leader.step(TimePassed(), 1000)
@@ -84,7 +84,7 @@ def test_a_replica_at_rest_has_no_deadline_and_does_nothing(name, request):
 
 
 @pytest.mark.parametrize("name", ["follower", "voter", "primary", "leader"])
-def test_it_is_known_whose_silence_a_replica_takes_for_a_sign_of_life(name, request, ids):
+def test_it_is_known_whose_quiescence_a_replica_takes_for_a_sign_of_life(name, request, ids):
     assert request.getfixturevalue(name).quiesced_with == ids("2a")
 
 
@@ -97,7 +97,7 @@ def test_who_has_heard_nobody_rests_on_nobody(make, make_in_sync):
     assert make().quiesced_with == make_in_sync().quiesced_with == ()
 
 
-def test_a_leader_takes_no_silence_for_an_answer(primary, ids):
+def test_a_leader_takes_no_quiescence_for_an_answer(primary, ids):
     primary.step(LeaderQuiesced(Fetched(ids("2a")[0], 1, 0, 0)), 200)
     assert primary.quiesced_with == ids("2a")
 
@@ -122,18 +122,18 @@ def test_a_voter_is_patient_from_when_its_leader_was_last_heard(voter, ids):
     assert voter.role is Role.PROSPECTIVE
 
 
-def test_the_end_of_somebody_elses_silence_changes_nothing(voter, ids):
+def test_the_end_of_somebody_elses_quiescence_changes_nothing(voter, ids):
     voter.step(Unquiesced(ids("3a")[0], 5000), 5400)
     assert voter.deadline_ms == NEVER_MS
 
 
 @pytest.mark.parametrize(("sender", "epoch"), [("3a", 1), ("2a", 0)])
-def test_the_silence_of_another_leader_or_epoch_stands_for_nothing(voter, ids, sender, epoch):
+def test_the_quiescence_of_another_leader_or_epoch_stands_for_nothing(voter, ids, sender, epoch):
     voter.step(LeaderQuiesced(Fetched(ids(sender)[0], epoch, 0, 0)), 200)
     assert voter.deadline_ms < NEVER_MS
 
 
-def test_a_candidate_takes_no_silence_for_an_answer(make, ids):
+def test_a_candidate_takes_no_quiescence_for_an_answer(make, ids):
     candidate = make()
     candidate.step(TimePassed(), 0)
     candidate.step(TimePassed(), 1000)
@@ -171,7 +171,7 @@ def test_a_replica_that_waits_for_nothing_takes_no_bytes_for_a_sign_of_life(make
 
 
 @pytest.mark.parametrize("name", ["primary", "leader"])
-def test_a_question_that_stands_is_answered_as_soon_as_there_is_news(name, request):
+def test_a_fetch_that_stands_is_answered_as_soon_as_there_is_news(name, request):
     replica = request.getfixturevalue(name)
     effects = replica.step(RecordsOffered(b"x", 1), 9000)
     assert [each.message.fetch_id for each in effects if isinstance(each, ReadAndSend)] == [5]
@@ -185,7 +185,7 @@ def test_a_backup_that_is_being_told_news_lags_from_then_on(primary, ids):
     assert asked.proposal.in_sync == ids("1a")
 
 
-def test_a_backup_whose_silence_ended_lags_from_when_it_was_last_heard(primary, ids):
+def test_a_backup_whose_quiescence_ended_lags_from_when_it_was_last_heard(primary, ids):
     primary.step(Unquiesced(ids("2a")[0], 9000), 9300)
     assert primary.deadline_ms == 9550
     assert [each for each in primary.step(TimePassed(), 11_000) if isinstance(each, AlterPartition)] == []
@@ -193,7 +193,7 @@ def test_a_backup_whose_silence_ended_lags_from_when_it_was_last_heard(primary, 
     assert asked.proposal.in_sync == ids("1a")
 
 
-def test_a_leader_resigns_when_no_majority_was_heard_since_its_silence_ended(leader, ids):
+def test_a_leader_resigns_when_no_majority_was_heard_since_its_quiescence_ended(leader, ids):
     leader.step(TimePassed(), 50_000)
     assert leader.role is Role.LEADER
     leader.step(Unquiesced(ids("2a")[0], 50_000), 50_900)
@@ -203,13 +203,13 @@ def test_a_leader_resigns_when_no_majority_was_heard_since_its_silence_ended(lea
     assert leader.role is Role.FOLLOWER
 
 
-def test_a_question_that_stands_in_an_older_epoch_is_refused(leader, primary, ids):
+def test_a_fetch_that_stands_in_an_older_epoch_is_refused(leader, primary, ids):
     for replica in (leader, primary):
         [refused] = replica.step(FollowerQuiesced(Fetch(ids("2a")[0], 0, 6, Position(0, 0), 0)), 1000)
         assert isinstance(refused.message, FetchRefused)
 
 
-def test_the_end_of_the_silence_of_one_that_nobody_knows_changes_nothing(primary, ids):
+def test_the_end_of_the_quiescence_of_one_that_nobody_knows_changes_nothing(primary, ids):
     primary.step(Unquiesced(ids("3a")[0], 9000), 9300)
     primary.step(Unquiesced(ids("2a")[0], 9000), 9300)
     primary.step(Unquiesced(ids("2a")[0], 0), 9300)

@@ -193,13 +193,13 @@ def test_a_follower_does_not_ask_before_it_has_flushed(make, ids):
     assert len(sent(replica.step(Flushed(1), 0), Fetch)) == 1
 
 
-def test_a_flush_that_ends_while_a_question_is_open_asks_no_second_one(make):
+def test_a_flush_that_ends_while_a_fetch_is_open_asks_no_second_one(make):
     replica = make()
     replica.step(TimePassed(), 0)
     assert sent(replica.step(Flushed(9), 0), Fetch) == []
 
 
-def test_an_answer_to_an_older_question_is_not_taken(make, ids):
+def test_an_answer_to_an_older_fetch_is_not_taken(make, ids):
     replica = make()
     leader = ids("2a")[0]
     replica.step(Received(BeginEpoch(leader, 3)), 0)
@@ -374,7 +374,7 @@ def test_a_learner_that_has_long_been_silent_is_forgotten_and_a_voter_is_not(mak
     assert set(replica._role._followers) == {voter, other}
 
 
-def test_a_question_that_comes_once_more_does_not_wait_anew(make, ids):
+def test_a_fetch_that_comes_once_more_does_not_wait_anew(make, ids):
     replica = elected(make, ids)
     fetch = Received(Fetch(ids("2a")[0], 1, 7, replica.log.position, 0))
     replica.step(fetch, 1000)

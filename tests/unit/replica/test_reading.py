@@ -40,6 +40,6 @@ def test_behind_the_end_only_a_leader_knows_that_there_is_nothing():
     assert reading(Replica(Role.FOLLOWER), 10, 4) is Reading.ASK_ANOTHER
 
 
-def test_a_leader_whose_reign_is_over_does_not_answer_one_who_has_read_from_a_later_one():
+def test_a_leader_that_was_deposed_does_not_answer_one_who_has_read_from_a_later_one():
     assert reading(Replica(Role.LEADER), 10, 5) is Reading.ASK_ANOTHER
     assert reading(Replica(Role.LEADER), 3, 5) is Reading.ASK_ANOTHER

@@ -1,4 +1,4 @@
-"""The stream between two brokers: silence means unchanged, and only while both mean the same by it."""
+"""The stream between two brokers: quiescence means unchanged, and only while both mean the same by it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_answer_without_news_is_silent_and_nobody_hears_of_it(pair):
     assert (client.receive(server.next_response(), 2001), client.notices) == ((), [])
 
 
-def test_silence_was_a_sign_of_life_until_the_last_answer(pair):
+def test_quiescence_was_a_sign_of_life_until_the_last_answer(pair):
     client, server = pair
     server.receive(client.next_request(), 2000)
     client.receive(server.next_response(), 2001)
@@ -71,20 +71,20 @@ def test_silence_was_a_sign_of_life_until_the_last_answer(pair):
     assert client.notices == [(P, Unquiesced(LEADER, 2001)), (Q, Unquiesced(LEADER, 2001))]
 
 
-def test_silence_was_a_sign_of_life_until_the_last_question(pair):
+def test_quiescence_was_a_sign_of_life_until_the_last_request(pair):
     client, server = pair
     server.receive(client.next_request(), 2000)
     server.lost()
     assert server.notices == [(P, Unquiesced(FOLLOWER, 2000)), (Q, Unquiesced(FOLLOWER, 2000))]
 
 
-def test_another_session_ends_what_silence_said_in_the_one_before(pair):
+def test_another_session_ends_what_quiescence_said_in_the_one_before(pair):
     _, server = pair
     server.receive(SessionRequest(8, 1, ((P, fetch(9)),)), 3000)
     assert server.notices == [(P, Unquiesced(FOLLOWER, NOW_MS)), (Q, Unquiesced(FOLLOWER, NOW_MS))]
 
 
-def test_who_asks_something_else_has_ended_its_silence_on_both_sides(pair):
+def test_who_asks_something_else_has_ended_its_quiescence_on_both_sides(pair):
     client, server = pair
     client.send(P, fetch(3, offset=6))
     assert client.notices == [(P, Unquiesced(LEADER, NOW_MS))]
@@ -92,13 +92,13 @@ def test_who_asks_something_else_has_ended_its_silence_on_both_sides(pair):
     assert server.notices == [(P, Unquiesced(FOLLOWER, NOW_MS))]
 
 
-def test_whoever_asks_the_same_once_more_is_told_once_more_that_silence_is_the_answer(pair):
+def test_whoever_asks_the_same_once_more_is_told_once_more_that_quiescence_is_the_answer(pair):
     client, _ = pair
     client.send(P, fetch(3))
     assert client.notices == [(P, LeaderQuiesced(fetched(1)))]
 
 
-def test_news_reach_the_question_that_is_open_now(pair):
+def test_news_reach_the_request_that_is_open_now(pair):
     client, server = pair
     server.receive(client.next_request(), NOW_MS)
     server.send(Q, fetched(1, high_watermark=6, batches=(BATCH,)))
@@ -107,7 +107,7 @@ def test_news_reach_the_question_that_is_open_now(pair):
     assert heard[Q] == fetched(2, high_watermark=6, batches=(BATCH,))
 
 
-def test_an_answer_with_news_uses_the_question_up(pair):
+def test_an_answer_with_news_uses_the_request_up(pair):
     client, server = pair
     server.receive(client.next_request(), 2000)
     server.send(P, fetched(1, batches=(BATCH,)))
@@ -120,7 +120,7 @@ def test_an_answer_with_news_uses_the_question_up(pair):
     assert list(server.asked_for) == [Q]
 
 
-def test_a_refusal_uses_the_question_up_and_has_the_number_that_is_awaited(pair):
+def test_a_refusal_uses_the_request_up_and_has_the_number_that_is_awaited(pair):
     client, server = pair
     server.receive(client.next_request(), NOW_MS)
     server.send(P, FetchRefused(LEADER, 1, 1, None))
@@ -171,7 +171,7 @@ def test_a_partition_that_fails_at_the_leader_is_not_made_to_look_alive(pair):
     assert not server.has_news
 
 
-def test_who_asks_anew_before_it_hears_that_it_was_put_out_is_answered(pair):
+def test_who_asks_anew_before_it_hears_that_it_was_evicted_is_answered(pair):
     client, server = pair
     server.evict(P)
     client.send(P, fetch(3, offset=9))
@@ -206,7 +206,7 @@ def test_an_answer_to_a_partition_that_asks_no_more_is_not_heard(pair):
     assert client.receive(server.next_response(), NOW_MS) == ()
 
 
-def test_silence_is_no_answer_before_there_was_one_in_words():
+def test_quiescence_is_no_answer_before_there_was_one_in_words():
     client = SessionClient(1)
     client.send(P, fetch(1))
     client.next_request()
@@ -214,7 +214,7 @@ def test_silence_is_no_answer_before_there_was_one_in_words():
     assert client.notices == []
 
 
-def test_a_fetch_that_is_not_answered_yet_is_not_delivered_again_with_the_next_question():
+def test_a_fetch_that_is_not_answered_yet_is_not_delivered_again_with_the_next_request():
     client, server = SessionClient(1), SessionServer(50)
     client.send(P, fetch(1))
     server.receive(client.next_request(), NOW_MS)
@@ -225,7 +225,7 @@ def test_a_fetch_that_is_not_answered_yet_is_not_delivered_again_with_the_next_q
     assert client.receive(server.next_response(), NOW_MS) == ((P, fetched(1, batches=(BATCH,))),)
 
 
-def test_what_stands_is_what_silence_says(pair):
+def test_what_stands_is_what_quiescence_says(pair):
     client, server = pair
     assert client.standing == server.standing == {P: fetch(1), Q: fetch(1)}
     client.withdraw(P)
@@ -255,7 +255,7 @@ def test_a_session_that_is_not_known_is_begun_anew_and_everything_said_again(pai
     assert forgetful.receive(request, NOW_MS) == request.messages
 
 
-def test_a_question_that_comes_twice_is_no_second_acknowledgement(pair):
+def test_a_request_that_comes_twice_is_no_second_acknowledgement(pair):
     client, server = pair
     request = client.next_request()
     server.receive(request, NOW_MS)
@@ -263,14 +263,14 @@ def test_a_question_that_comes_twice_is_no_second_acknowledgement(pair):
 
 
 @pytest.mark.parametrize("response", [SessionResponse(7, 1), SessionResponse(6, 2), SessionResponse(7, 3)])
-def test_an_answer_to_another_question_says_nothing_about_anybody(pair, response):
+def test_an_answer_to_another_request_says_nothing_about_anybody(pair, response):
     client, _ = pair
     client.next_request()
     assert client.receive(response, NOW_MS) == ()
     assert client.next_request() is None
 
 
-def test_what_comes_up_while_a_question_waits_is_asked_in_a_second_one(pair):
+def test_what_comes_up_while_a_request_waits_is_asked_in_a_second_one(pair):
     client, server = pair
     server.receive(client.next_request(), NOW_MS)
     client.send(P, fetch(3, offset=6))
@@ -280,7 +280,7 @@ def test_what_comes_up_while_a_question_waits_is_asked_in_a_second_one(pair):
     assert server.receive(second, NOW_MS) == ((P, fetch(3, offset=6)),)
 
 
-def test_no_more_than_two_questions_are_open(pair):
+def test_no_more_than_two_requests_are_open(pair):
     client, _ = pair
     client.next_request()
     client.send(P, fetch(3, offset=6))
@@ -289,7 +289,7 @@ def test_no_more_than_two_questions_are_open(pair):
     assert (client.open_requests, client.next_request()) == (2, None)
 
 
-def test_a_second_question_is_not_asked_without_news(pair):
+def test_a_second_request_is_not_asked_without_news(pair):
     client, _ = pair
     client.next_request()
     client.send(P, fetch(3, offset=6))
@@ -297,7 +297,7 @@ def test_a_second_question_is_not_asked_without_news(pair):
     assert client.next_request() is None
 
 
-def test_an_answer_says_nothing_about_what_was_asked_after_its_question(pair):
+def test_an_answer_says_nothing_about_what_was_asked_after_its_request(pair):
     client, server = pair
     server.receive(client.next_request(), NOW_MS)
     server.send(P, fetched(1, batches=(BATCH,)))
@@ -321,7 +321,7 @@ def test_a_session_whose_answers_come_out_of_order_is_begun_anew(pair):
     assert client.next_request() == SessionRequest(8, 1, ((P, fetch(3, offset=6)), (Q, fetch(2))))
 
 
-def test_without_a_question_there_is_nothing_to_answer(pair):
+def test_without_a_request_there_is_nothing_to_answer(pair):
     _, server = pair
     assert server.next_response() is None
 
@@ -333,7 +333,7 @@ def test_a_lost_connection_forgets_what_was_understood(pair):
     assert client.next_request() == SessionRequest(99, 1, ((P, fetch(2)), (Q, fetch(2))))
 
 
-def test_a_first_question_that_comes_again_does_not_bring_back_a_session_that_was_forgotten():
+def test_a_first_request_that_comes_again_does_not_bring_back_a_session_that_was_forgotten():
     client, server = SessionClient(7), SessionServer(50)
     client.send(P, fetch(1))
     first = client.next_request()

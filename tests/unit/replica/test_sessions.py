@@ -64,7 +64,7 @@ def ask(one: Sessions, two: Sessions, now_ms: int = 0) -> None:
     one.send(TWO, P, fetch(2))
 
 
-def test_a_question_without_news_is_answered_after_a_while(one, two):
+def test_a_request_without_news_is_answered_after_a_while(one, two):
     ask(one, two)
     [(_, request)] = one.due(10)
     two.receive(ONE, request, 10)
@@ -74,7 +74,7 @@ def test_a_question_without_news_is_answered_after_a_while(one, two):
     assert one.receive(TWO, response, 212) == ()
 
 
-def test_replicas_are_told_when_silence_begins_to_speak_for_them(one, two):
+def test_replicas_are_told_when_quiescence_begins_to_speak_for_them(one, two):
     ask(one, two)
     assert (one.notices(), two.notices()) == ([(P, LeaderQuiesced(fetched()))], [(P, FollowerQuiesced(fetch()))])
     assert (one.notices(), two.notices()) == ([], [])
@@ -88,7 +88,7 @@ def test_who_is_not_asked_again_in_time_stops_to_believe_in_the_one_who_asked(on
     assert (two.notices(), two.deadline_ms) == ([(P, Unquiesced(FOLLOWER, 0))], None)
 
 
-def test_what_cannot_be_answered_is_put_out_and_asks_anew(one, two):
+def test_what_cannot_be_answered_is_evicted_and_asks_anew(one, two):
     ask(one, two)
     [(_, request)] = one.due(10)
     two.receive(ONE, request, 10)
@@ -105,7 +105,7 @@ def test_nothing_to_say_is_not_said(one):
     assert (one.due(0), one.deadline_ms) == ([], None)
 
 
-def test_a_question_that_is_not_answered_is_asked_anew_in_another_session(one):
+def test_a_request_that_is_not_answered_is_asked_anew_in_another_session(one):
     one.send(TWO, P, fetch())
     [(_, first)] = one.due(0)
     assert (one.due(449), one.deadline_ms) == ([], 450)
@@ -132,7 +132,7 @@ def test_who_is_still_being_told_something_is_not_missed(one, two):
     assert two.deadline_ms == 900 + SETTINGS.fetch_timeout_ms
 
 
-def test_a_second_question_ends_the_wait_of_the_first(one, two):
+def test_a_second_request_ends_the_wait_of_the_first(one, two):
     ask(one, two)
     [(_, first)] = one.due(10)
     two.receive(ONE, first, 10)
@@ -144,7 +144,7 @@ def test_a_second_question_ends_the_wait_of_the_first(one, two):
     assert two.deadline_ms == 221
 
 
-def test_a_question_of_another_session_ends_the_one_that_waited_without_an_answer(one, two):
+def test_a_request_of_another_session_ends_the_one_that_waited_without_an_answer(one, two):
     ask(one, two)
     [(_, first)] = one.due(10)
     two.receive(ONE, first, 10)
@@ -154,14 +154,14 @@ def test_a_question_of_another_session_ends_the_one_that_waited_without_an_answe
     assert two.replies() == []
 
 
-def test_a_message_waits_for_the_answer_to_the_first_question_of_a_session(one):
+def test_a_message_waits_for_the_answer_to_the_first_request_of_a_session(one):
     one.send(TWO, P, fetch())
     one.due(0)
     one.send(TWO, P, BEGIN)
     assert one.due(1) == []
 
 
-def test_a_message_travels_with_an_answer_if_a_question_is_open_here(one, two):
+def test_a_message_travels_with_an_answer_if_a_request_is_open_here(one, two):
     ask(one, two)
     [(_, request)] = one.due(10)
     two.receive(ONE, request, 10)
@@ -171,12 +171,12 @@ def test_a_message_travels_with_an_answer_if_a_question_is_open_here(one, two):
     assert (P, BEGIN) in one.receive(TWO, response, 12)
 
 
-def test_a_message_travels_with_a_question_otherwise(one):
+def test_a_message_travels_with_a_request_otherwise(one):
     one.send(TWO, P, BEGIN)
     assert one.due(0) == [(TWO, SessionRequest(100, 1, ((P, BEGIN),)))]
 
 
-def test_who_turns_to_another_leader_does_not_ask_the_first_by_silence(one, two):
+def test_who_turns_to_another_leader_does_not_ask_the_first_by_quiescence(one, two):
     ask(one, two)
     one.send(THREE, P, fetch(3))
     questions = dict(one.due(10))
@@ -197,7 +197,7 @@ def test_who_follows_in_the_same_epoch_goes_on_asking(one, two):
     assert dict(one.due(10))[TWO] == SessionRequest(100, 2, server_session=202)
 
 
-def test_a_leader_whose_reign_has_ended_is_not_made_to_look_alive(one, two):
+def test_a_leader_whose_leadership_has_ended_is_not_made_to_look_alive(one, two):
     ask(one, two)
     [(_, request)] = one.due(10)
     two.receive(ONE, request, 10)
@@ -207,7 +207,7 @@ def test_a_leader_whose_reign_has_ended_is_not_made_to_look_alive(one, two):
     assert one.receive(TWO, response, 12) == ()
 
 
-def test_a_partition_that_is_not_there_is_put_out_of_the_session(one, two):
+def test_a_partition_that_is_not_there_is_evicted_of_the_session(one, two):
     one.send(TWO, P, fetch())
     [(_, request)] = one.due(0)
     two.receive(ONE, request, 0)

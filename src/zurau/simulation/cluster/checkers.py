@@ -331,7 +331,7 @@ class LeadersHearAMajority(LookingChecker):
         # One that is heard by nobody still hears its followers ask, until they have lost their patience.
         patience_ms = settings.check_quorum_ms + settings.fetch_timeout_ms * 2
         self._patience_ms = patience_ms + group.swarm.delay_ms * 12 + 300
-        #: Since when a reign is without a majority.
+        #: Since when a leadership is without a majority.
         self._alone_since: dict[tuple[ReplicaId, Epoch], float] = {}
 
     def look(self) -> None:

@@ -247,7 +247,7 @@ class Controller:
                     if each.broker == broker:
                         self._forget(partition, each)
             if known.leader is not None and known.leader.broker == broker:
-                self._change(partition, leader=None)  # it has lost its reign with its memory
+                self._change(partition, leader=None)  # it led before it was restarted
 
     def _forget_old_disks(self, partition: PartitionId, broker: BrokerId) -> None:
         now = self._names[broker].get(partition)

@@ -345,7 +345,7 @@ class Host:
         self._world.crash(self.node, _REPAIR_MS)
 
     def _read_and_send(self, effect: ReadAndSend) -> None:
-        """At once if it is in memory; who has to wait for the disk may have lost its reign meanwhile."""
+        """At once if it is in memory; who has to wait for the disk may be deposed meanwhile."""
         read_ms = self.group.network.swarm.read_ms
         if not read_ms:
             self._read_now(effect)

@@ -1,4 +1,4 @@
-"""Invariants of the sessions between brokers: what silence says, and how little is said when nothing happens."""
+"""Invariants of the sessions between brokers: what absence says, and how little is said when nothing happens."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class AbsentMeansUnchanged(SessionChecker):
 
 
 class SessionsAgree(SessionChecker):
-    """What both sides of a session take silence for is the same, whenever one has heard the other.
+    """What both sides of a session take absence for is the same, whenever one has heard the other.
 
     Who asks a second question does not know yet what the answer to the first uses up: it may believe more than is so.
     """
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        #: What the last message of one broker to another took silence for.
+        #: What the last message of one broker to another took absence for.
         self._last: dict[tuple[type, BrokerId, BrokerId], tuple[int, int, Standing]] = {}
         self._is_second: dict[tuple[BrokerId, BrokerId], bool] = {}
 
@@ -118,7 +118,7 @@ def _places(standing: Standing) -> dict[PartitionId, tuple[object, ...]]:
 
 
 class QuiescedAreWoken(SessionChecker):
-    """Whoever takes silence for a sign of life has a stream that speaks for it, and that would say when it ends."""
+    """Whoever is quiesced has a session that speaks for the other side, and that would say when it ends."""
 
     def see(self, node: Node, to: BrokerId, it: SessionRequest | SessionResponse) -> None:
         self._check(node)
@@ -132,7 +132,7 @@ class QuiescedAreWoken(SessionChecker):
                 peer = node.sessions.peers[other.broker]
                 side = peer.server if host.leads else peer.client
                 speaks = partition in side.quiesced or any(partition == about for about, _ in side.notices)
-                self.require(speaks, lambda host=host, other=other: f"{host.name} hears the silence of {other}")  # type: ignore[misc]
+                self.require(speaks, lambda host=host, other=other: f"{host.name} is quiesced with {other}")  # type: ignore[misc]
 
 
 class IdleBrokersSayLittle(SessionChecker):
@@ -156,7 +156,7 @@ class IdleBrokersSayLittle(SessionChecker):
         wait_ms = settings.fetch_wait_ms
         if not world.swarm.is_coalesced:
             return
-        # A fault of the last moment may still end a reign, although everything looks whole.
+        # A fault of the last moment may still end a leadership, although everything looks whole.
         aftermath_ms = settings.check_quorum_ms + 4 * (settings.fetch_timeout_ms + settings.election_timeout_ms)
         world.run_until(world.now_ms + aftermath_ms + 3 * wait_ms + 2 * settings.retry_ms + 100)
         self._is_counting = True
