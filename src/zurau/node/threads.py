@@ -11,7 +11,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from zurau.node.turns import LoopTurns
 from zurau.pending import Pending
@@ -92,7 +92,11 @@ class Threads:
 
 
 class FlushThread:
-    """Group commit: all flushes that were asked for while one ran are done together, then reported together."""
+    """Group commit: all flushes that were asked for while one ran are a group, done and reported together.
+
+    A group may be large: one request can write to thousands of partitions. So groups take turns, a flush each, and
+    whoever asks for one flush waits for one of each group that was there before, not for all of them.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, turns: LoopTurns) -> None:
         self._completions = _Completions(loop, turns)
@@ -114,12 +118,33 @@ class FlushThread:
             self._thread.join()
 
     def _work(self) -> None:
-        jobs: list[Job | None] = []
-        while None not in jobs:
-            jobs = [self._asked.get()]
+        groups: deque[_Group] = deque()
+        is_stopping = False
+        while groups or not is_stopping:
+            asked = [] if groups or is_stopping else [self._asked.get()]
             while not self._asked.empty():
-                jobs.append(self._asked.get())
-            self._completions.add([_outcome(job) for job in jobs if job is not None])
+                asked.append(self._asked.get())
+            is_stopping = is_stopping or None in asked
+            jobs = deque(job for job in asked if job is not None)
+            if jobs:
+                groups.append(_Group(jobs, []))
+            if groups:
+                self._flush_one(groups)
+
+    def _flush_one(self, groups: deque[_Group]) -> None:
+        group = groups.popleft()
+        group.outcomes.append(_outcome(group.jobs.popleft()))
+        if group.jobs:
+            groups.append(group)
+        else:
+            self._completions.add(group.outcomes)
+
+
+class _Group(NamedTuple):
+    """Flushes that were asked for at about the same time, and what became of those that are done."""
+
+    jobs: deque[Job]
+    outcomes: list[tuple[Pending[Any], Any, BaseException | None]]
 
 
 def _outcome(job: Job) -> tuple[Pending[Any], Any, BaseException | None]:
