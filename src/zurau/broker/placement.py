@@ -127,7 +127,7 @@ class Placement:
         if stored_id is None:
             # After the log, to which an empty directory says that it is new: nothing to recover, nothing to flush.
             write_topic_id(disk, directory, topic_id)
-        return opened, restore_producers(disk, opened)
+        return opened, restore_producers(disk, opened, now_ms)
 
     def _adopt(self, name: TopicPartition, topic_id: TopicId, files: Opened) -> Partition:
         opened, producers = files

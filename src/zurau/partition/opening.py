@@ -64,8 +64,12 @@ def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:
     file.close()
 
 
-def restore_producers(disk: Disk, partition_log: Log) -> Producers:
-    """The producer state of a log: from the snapshot as far as it goes, from batch headers from there on."""
+def restore_producers(disk: Disk, partition_log: Log, now_ms: int) -> Producers:
+    """The producer state of a log: from the snapshot as far as it goes, from batch headers from there on.
+
+    When those batches were written is not known: their timestamps are the producer's own, and may be of last year. So
+    they count as written now, and their producers are not forgotten too soon.
+    """
     producers = Producers()
     from_offset = partition_log.start_offset
     path = f"{partition_log.directory}/{PRODUCERS_FILE}"
@@ -85,7 +89,7 @@ def restore_producers(disk: Disk, partition_log: Log) -> Producers:
             disk.remove(path)
             disk.flush_directory(partition_log.directory)
     for header in partition_log.headers(from_offset):
-        producers.written(header, header.max_timestamp)
+        producers.written(header, now_ms)
     return producers
 
 

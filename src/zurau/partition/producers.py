@@ -7,7 +7,7 @@ rebuilt from batch headers after a crash, and from a snapshot plus the headers b
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 #: As many as a Kafka producer may have in flight, so that any of them can be repeated.
 REMEMBERED_BATCHES = 5
+#: Producers of one partition. Past that the one that has been silent longest is forgotten, as after its time is over:
+#: ids are for clients to choose, and each takes half a kilobyte.
+PRODUCERS_MAX = 50_000
 
 
 class WrittenBatch(NamedTuple):
@@ -38,8 +41,9 @@ class Producer:
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        #: Oldest first. Invariant: all of `epoch`, each following on the one before.
-        self.batches: deque[WrittenBatch] = deque(maxlen=REMEMBERED_BATCHES)
+        #: Oldest first. Invariant: all of `epoch`, each following on the one before. A tuple, because it is small, and
+        #: there may be many producers.
+        self.batches: tuple[WrittenBatch, ...] = ()
         self.last_written_ms = 0
 
 
@@ -56,7 +60,8 @@ class Producers:
     __slots__ = ("_producers",)
 
     def __init__(self) -> None:
-        self._producers: dict[ProducerId, Producer] = {}
+        #: Whoever wrote last is last.
+        self._producers: OrderedDict[ProducerId, Producer] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -93,15 +98,17 @@ class Producers:
         producer = self._producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             producer = self._producers[header.producer_id] = Producer(header.producer_epoch)
+            if len(self._producers) > PRODUCERS_MAX:
+                self._producers.popitem(last=False)
+        self._producers.move_to_end(header.producer_id)
         producer.last_written_ms = now_ms
-        producer.batches.append(
-            WrittenBatch(
-                header.base_sequence,
-                following(header.base_sequence, header.last_offset_delta),
-                header.base_offset,
-                header.max_timestamp,
-            )
+        written = WrittenBatch(
+            header.base_sequence,
+            following(header.base_sequence, header.last_offset_delta),
+            header.base_offset,
+            header.max_timestamp,
         )
+        producer.batches = (*producer.batches[1 - REMEMBERED_BATCHES :], written)
 
     def expire(self, older_than_ms: int) -> None:
         """Forget producers that have not written since."""
@@ -133,7 +140,7 @@ class Producers:
         for producer_id, (epoch, last_written_ms, batches) in snapshot.producers.items():
             producer = self._producers[producer_id] = Producer(epoch)
             producer.last_written_ms = last_written_ms
-            producer.batches.extend(batches)
+            producer.batches = tuple(batches[-REMEMBERED_BATCHES:])
         return snapshot.offset
 
 

@@ -39,7 +39,7 @@ def open_partition(disk, clock):
             log,
             broker_id=BrokerId(1),
             replicas=[BrokerId(1)],
-            producers=restore_producers(disk, log),
+            producers=restore_producers(disk, log, clock.now_ms()),
             clock=clock,
             flusher=make_world(disk, clock).flusher,
             judges=Judges(make_world(disk, clock).workers),

@@ -15,6 +15,8 @@ from zurau.partition.opening import (
 )
 from zurau.partition.producers import Producers
 from zurau.records.batch import parse_header
+from zurau.settings import DAY_MS
+from zurau.simulation.world import BEGINNING_MS
 
 AN_ID = TopicId(b"0123456789abcdef")
 SNAPSHOT = "t-0/producers.snapshot"
@@ -54,7 +56,7 @@ def test_a_partitions_directory_is_known_by_its_files(disk, name, holds):
 def test_producers_are_what_the_log_says_without_a_snapshot(partition, batch, disk):
     append(partition, batch(b"a", b"b", producer_id=1, producer_epoch=0, base_sequence=0))
     append(partition, batch(b"c", producer_id=2, producer_epoch=0, base_sequence=5))
-    assert last_sequences(restore_producers(disk, partition.log)) == {1: 1, 2: 5}
+    assert last_sequences(restore_producers(disk, partition.log, BEGINNING_MS)) == {1: 1, 2: 5}
 
 
 def test_a_snapshot_is_followed_by_the_batches_after_it(partition, batch, disk):
@@ -62,13 +64,13 @@ def test_a_snapshot_is_followed_by_the_batches_after_it(partition, batch, disk):
     producers_snapshot(disk, partition.log, partition.producers)()
     append(partition, batch(b"b", producer_id=1, producer_epoch=0, base_sequence=1))
     append(partition, batch(b"c", producer_id=2, producer_epoch=0, base_sequence=0))
-    assert last_sequences(restore_producers(disk, partition.log)) == {1: 1, 2: 0}
+    assert last_sequences(restore_producers(disk, partition.log, BEGINNING_MS)) == {1: 1, 2: 0}
 
 
 def test_a_snapshot_of_more_than_the_log_holds_is_thrown_away_for_good(partition, batch, disk):
     append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
     disk.replace_file(SNAPSHOT, partition.producers.snapshot(offset=7))
-    assert last_sequences(restore_producers(disk, partition.log)) == {1: 0}
+    assert last_sequences(restore_producers(disk, partition.log, BEGINNING_MS)) == {1: 0}
     disk.crash()
     assert disk.read_file(SNAPSHOT) is None
 
@@ -84,7 +86,7 @@ def test_without_producers_a_snapshot_says_so(partition, batch, disk):
         append(partition, batch(b"a" * (WALKED_BYTES // 8)))
     producers_snapshot(disk, partition.log, partition.producers)()
     assert Producers().restore(disk.read_file(SNAPSHOT)) == 8
-    assert len(restore_producers(disk, partition.log)) == 0
+    assert len(restore_producers(disk, partition.log, BEGINNING_MS)) == 0
 
 
 def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, disk):
@@ -92,7 +94,7 @@ def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, d
         append(partition, batch(b"a" * (WALKED_BYTES // 8)))
     producers_snapshot(disk, partition.log, partition.producers)()
     disk.open("t-0/00000000000000000000.log").truncate(0)
-    assert len(restore_producers(disk, partition.log)) == 0
+    assert len(restore_producers(disk, partition.log, BEGINNING_MS)) == 0
 
 
 def test_a_snapshot_that_says_nothing_new_is_not_written_again(partition, batch, disk):
@@ -109,3 +111,10 @@ def test_a_directory_that_cannot_be_looked_into_is_no_partition(tmp_path):
             raise DiskFault("cannot list lost+found: permission denied")
 
     assert holds_partition(Unreadable(tmp_path), "lost+found") is False
+
+
+def test_a_producer_of_old_records_is_not_forgotten_because_of_a_restart(disk, partition, batch):
+    append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
+    restored = restore_producers(disk, partition.log, BEGINNING_MS + 10 * DAY_MS)
+    restored.expire(BEGINNING_MS + 9 * DAY_MS)
+    assert last_sequences(restored) == {1: 0}

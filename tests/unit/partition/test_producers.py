@@ -98,3 +98,12 @@ def test_silent_producers_are_forgotten():
 
 def test_batches_without_a_producer_id_leave_no_trace():
     assert len(written(batch(-1, producer_id=-1, epoch=-1))) == 0
+
+
+def test_past_the_limit_the_producer_that_was_silent_longest_is_forgotten(monkeypatch):
+    monkeypatch.setattr("zurau.partition.producers.PRODUCERS_MAX", 2)
+    producers = written(
+        batch(0, producer_id=1), batch(0, producer_id=2), batch(1, producer_id=1), batch(0, producer_id=3)
+    )
+
+    assert [producer_id for producer_id, _ in producers.items()] == [1, 3]
