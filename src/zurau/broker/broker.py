@@ -56,10 +56,10 @@ METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
 METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
-#: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
-#: release, which kept none. Older releases remove it when they start, which shows that they ran.
 #: Small enough that what a snapshot makes superfluous is soon a whole segment.
 METADATA_SEGMENT_BYTES = 16 * MIB
+#: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
+#: release, which kept none. Older releases remove it when they start, which shows that they ran.
 CLEAN_STOP_FILE = "clean-stop"
 #: Partitions of a new topic: each takes some files and a fraction of a millisecond.
 OPENED_AT_ONCE = 4
@@ -265,7 +265,8 @@ class Broker:
                 self._load_group_host(partition)
 
     def _load_group_host(self, partition: Partition) -> None:
-        host = MachineHost(partition, GroupMachine(self.group_settings), self.clock)
+        groups = GroupMachine(self.group_settings)
+        host = MachineHost(partition, groups, self.clock)
         try:
             if partition.log.damage:
                 # With some of their offsets forgotten, consumers would silently skip or repeat records.
@@ -280,6 +281,13 @@ class Broker:
             self.groups_not_served[partition.name] = str(fault)
         else:
             self._group_hosts[partition.name.partition] = host
+            self._forget_deleted_topics(groups, host)
+
+    def _forget_deleted_topics(self, groups: GroupMachine, host: MachineHost[GroupCommand]) -> None:
+        """A crash may have come between the deletion of a topic and this: a new one of its name must not inherit."""
+        if not self.controller.gaps:  # or else a topic may be missing that was never deleted
+            for topic in sorted(groups.topics() - self.image.topics.keys()):
+                start(_forget_topic(topic, host))
 
     def _opened_late(self, partition: Partition) -> None:
         if partition.name.topic == OFFSETS_TOPIC:

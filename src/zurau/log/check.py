@@ -68,7 +68,7 @@ def _check_segment(
                 break
             end = stretch.next_offset or following or max(stretch.claimed_offset, stretch.first_offset + 1, known_end)
             position = stretch.end_position
-            if end > stretch.first_offset:
+            if end > stretch.first_offset or position > stretch.position:
                 yield DamagedRange(
                     directory, stretch.first_offset, end, path, stretch.position, position, stretch.reason
                 )

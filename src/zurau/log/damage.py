@@ -36,6 +36,8 @@ class DamagedRange(NamedTuple):
     @property
     def offsets_text(self) -> str:
         last = self.next_offset - 1
+        if last < self.first_offset:
+            return "bytes that hold no offsets"
         return f"offset {last}" if last == self.first_offset else f"offsets {self.first_offset} to {last}"
 
     @property

@@ -56,7 +56,7 @@ def save_damage(disk: Disk, directory: str, damage: Sequence[DamagedRange]) -> N
 
 
 def _is_still_there(segment: Segment, one: DamagedRange) -> bool:
-    if not segment.base_offset <= one.first_offset < one.next_offset <= segment.end.offset:
+    if not segment.base_offset <= one.first_offset <= one.next_offset <= segment.end.offset:
         return False
     scan = Scan(segment.file, segment.size, segment.end.offset)
     stretch = next(scan.stretches(one.position, one.first_offset), None)

@@ -321,7 +321,7 @@ class Recovery:
 
     def _tell(self, segment: Segment, damage: list[DamagedRange]) -> None:
         segment.damage = tuple(
-            sorted((*segment.damage, *(one for one in damage if one.next_offset > one.first_offset)))
+            sorted((*segment.damage, *(one for one in damage if one.size_bytes or one.next_offset > one.first_offset)))
         )
         for one in damage:
             log.error("%s; %s", one, ADVICE)

@@ -166,6 +166,10 @@ class Segment(BatchFile):
             stop, next_offset = end.position, end.offset
         else:
             stop, next_offset = self._cut(start, max_bytes, upto, may_block=may_block)
+        for one in self.damage:
+            if start <= one.position < stop:  # bytes that hold no offsets, or it would lie beyond `upto`
+                stop, next_offset = one.position, one.first_offset
+                break
         if stop == start:
             return b""
         data = self.file.read(start, stop - start, may_block=may_block)
@@ -179,9 +183,9 @@ class Segment(BatchFile):
         """The position of the batch that holds `offset`, or of the first after it, or the end."""
         remembered = self._reads_ended.get(offset)
         if remembered is not None:
-            return remembered
+            return self._behind_damage(remembered)
         if offset <= self.base_offset:
-            return 0
+            return self._behind_damage(0)
         entry = None
         if not self.index_is_wrong:
             entry = self.offset_index.last_at_most(offset - self.base_offset, may_block=may_block)

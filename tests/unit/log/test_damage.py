@@ -450,3 +450,19 @@ def test_the_latest_record_is_found_though_the_latest_batch_is_damaged(bench, di
     log = bench.open(clean=False, last_known=flushed(5))
     bench.fill(1, timestamp=500)
     assert log.find_max_timestamp(log.end_offset).offset == 3
+
+
+@pytest.mark.parametrize("garbage", [bytes(100), b"\xa5" * 100], ids=["zeros", "noise"])
+@pytest.mark.parametrize("position", [0, 300, 1000], ids=["before", "between", "behind"])
+def test_bytes_that_hold_no_offsets_are_served_to_nobody(bench, disk, garbage, position):
+    bench.fill(25)
+    content = disk.read_file(LOG_10)
+    disk.replace_file(LOG_10, content[:position] + garbage + content[position:])
+    log = bench.open(clean=False, last_known=flushed(25))
+    assert readable(log) == list(range(25))
+    offset, read = 0, b""
+    while offset < 25:
+        data = log.read(offset, 1 << 20, 25, may_block=True)
+        *_, (last, _) = iter_batches(data)
+        offset, read = last.next_offset, read + data
+    assert garbage not in read

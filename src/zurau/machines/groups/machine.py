@@ -72,6 +72,10 @@ class GroupMachine:
         if self.groups:
             self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
 
+    def topics(self) -> set[str]:
+        """Those for which offsets are committed."""
+        return {name.topic for group in self.groups.values() for name in group.offsets}
+
     def next_deadline_ms(self) -> int | None:
         return self._deadlines.next_ms()
 
