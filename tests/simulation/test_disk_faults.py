@@ -152,7 +152,7 @@ def test_a_stop_on_a_full_disk_loses_nothing(client, disk):
 
 def test_after_a_failed_flush_nobody_is_told_that_it_is_safe(client, disk):
     disk.fail_flushes = True
-    assert client.produce("t", client.batch(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert client.produce("t", client.batch(b"a")).error_code == ErrorCode.REQUEST_TIMED_OUT
     assert client.read("t") == []
 
 
@@ -171,7 +171,7 @@ def test_a_retry_after_a_failed_flush_is_not_taken_for_a_success(client, disk):
     disk.fail_flushes = True
     client.produce("t", batch)
     disk.fail_flushes = False
-    assert client.produce("t", batch).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert client.produce("t", batch).error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
 def test_a_long_poll_at_the_end_of_a_broken_partition_waits_out_its_time(client, disk):

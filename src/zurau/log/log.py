@@ -29,6 +29,7 @@ from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap
 from zurau.log.damage import DamagedRange
 from zurau.log.files import DELETED_SUFFIX, empty_file, rename_away
 from zurau.log.flushing import Flushing
+from zurau.log.joining import join
 from zurau.log.known_damage import save_damage
 from zurau.log.last_known import LastKnown
 from zurau.log.recovery import Recovery, reopen_segment
@@ -186,9 +187,10 @@ class Log:
                 raise
             if segment.is_retired:
                 continue
-            if data or segment is segments[-1]:
-                return data
-            offset = segments[number + 1].base_offset
+            following = segments[max(0, number) + 1 :]
+            if data or not following:
+                return join(data, following, max_bytes, min(upto_offset, self.end_offset), may_block=may_block)
+            offset = following[0].base_offset
 
     def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
         """The header of every batch from the one that holds `from_offset` on, past what is damaged. Blocks."""

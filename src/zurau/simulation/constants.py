@@ -39,6 +39,7 @@ DRAWN: dict[str, int] = {
     "log.segment._REMEMBERED_READS": 1,
     "log.flushing.INDEX_MEMORY_BYTES": 0,
     "log.compaction.KEYS_MAX": 1,
+    "log.joining.JOINED_BYTES": 0,
     "log.compaction._DIGEST_BYTES": 8,
     "partition.admission.QUICK_BYTES": 0,
     "partition.admission.QUICK_UNPACKED_BYTES": 0,

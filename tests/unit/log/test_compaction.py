@@ -4,7 +4,7 @@ import pytest
 
 from zurau.errors import Abandoned, CorruptData, DiskFault
 from zurau.log import compaction
-from zurau.records.batch import HEADER_BYTES, check_crc, parse_header, seal, stamp
+from zurau.records.batch import HEADER_BYTES, check_crc, iter_batches, parse_header, seal, stamp
 from zurau.records.builder import NewRecord, build_batch, encode_record, pack_batch
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records
@@ -402,3 +402,12 @@ def test_a_compaction_that_is_abandoned_ends_and_changes_nothing(bench):
     assert bench.read_all() == before
     assert bench.names(".cleaned", ".swap") == []
     assert bench.compact()
+
+
+def test_a_read_goes_on_behind_segments_that_compaction_emptied(bench):
+    for number in range(40):
+        put(bench, (b"key", b"%d" % number))
+    close_segment(bench)
+    bench.compact()
+    read = bench.log.read(0, 1 << 20, bench.log.end_offset, may_block=True)
+    assert any(header.record_count for header, _ in iter_batches(read))

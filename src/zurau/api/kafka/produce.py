@@ -142,6 +142,10 @@ def _answer(index: int, outcome: Outcome, timeout_ms: int) -> PartitionProduceRe
     try:
         outcome.acknowledged.result()
     except Refused as refused:
+        if refused.code == ErrorCode.KAFKA_STORAGE_ERROR:
+            # To producers that would mean "not stored", and some would send it again as a new batch.
+            late = f"written, but not committed, and may still be: {refused.message}"
+            refused = Refused(ErrorCode.REQUEST_TIMED_OUT, late)
         return _refusal(index, refused)
     return PartitionProduceResponse(
         index=index,
