@@ -92,6 +92,8 @@ class Broker:
         self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
         #: Partitions of `__consumer_offsets` whose groups are not served, and why.
         self.groups_not_served: dict[TopicPartition, str] = {}
+        #: Directories with data of topics that a repair of the metadata log has given up.
+        self.unexplained: list[str] = []
         self.troubles = Troubles(world.clock)
         self.health = Health(self)
         self.journal = Journal(world)
@@ -212,9 +214,9 @@ class Broker:
         """Directories and the journal hold what the image places here, and nothing else."""
         if self.controller.gaps:
             # The metadata log was repaired: what no topic explains may belong to one whose record was given up.
-            for name in self.placement.directories.unexplained(
-                {str(name) for name in placed} | {str(METADATA_PARTITION)}
-            ):
+            known = {str(name) for name in placed} | {str(METADATA_PARTITION)}
+            self.unexplained = self.placement.directories.unexplained(known)
+            for name in self.unexplained:
                 log.warning(
                     "no topic explains the data in %s; its record may have been lost, so it is left there", name
                 )

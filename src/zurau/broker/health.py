@@ -7,7 +7,9 @@ shows them; they travel as a read-only config of the broker, so that Kafka's own
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +31,7 @@ class Kind(StrEnum):
     DISK_NEARLY_FULL = "disk-nearly-full"
     JOURNAL_DAMAGED = "journal-damaged"
     JOURNAL_NOT_WRITTEN = "journal-not-written"
+    UNEXPLAINED = "unexplained"
     UPKEEP_FAILS = "upkeep-fails"
     SLOW = "slow"
     MORE = "more"
@@ -58,10 +61,13 @@ class Health:
             self._groups,
             self._disk,
             self._journal,
+            self._unexplained,
             self._upkeep,
         ]
-        #: Numbers that only grow, by name.
-        self.counters: dict[str, Callable[[], int]] = {"upkeep.failures": lambda: broker.troubles.failure_count}
+        #: Numbers, by name.
+        self.counters: dict[str, Callable[[], float]] = {"upkeep.failures": lambda: broker.troubles.failure_count}
+        for field in fields(broker.world.counters):
+            self.counters[f"node.{field.name}"] = partial(getattr, broker.world.counters, field.name)
 
     def problems(self) -> list[Problem]:
         return [problem for source in self.sources for problem in source()]
@@ -135,6 +141,17 @@ class Health:
             return
         if free < self._broker.settings.disk_low_bytes:
             yield Problem(Kind.DISK_NEARLY_FULL, f"{free:,} bytes are left in {disk.root}", advice)
+
+    def _unexplained(self) -> Iterator[Problem]:
+        for directory in self._broker.unexplained:
+            yield Problem(
+                Kind.UNEXPLAINED,
+                "no topic explains this data: the record of its topic may have been in what was given up of the "
+                "metadata log",
+                "its records can be copied into a topic: `zurau log dump DIR --records --format json`; see "
+                "docs/reliability.md",
+                directory,
+            )
 
     def _journal(self) -> Iterator[Problem]:
         journal = self._broker.journal
