@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from apache_kafka import ApacheKafka
 from broker_process import ZurauBroker
 from driver import available, named
 
@@ -25,10 +26,12 @@ INTENDED = {
 
 
 @pytest.fixture(scope="module")
-def answers(apache_kafka, tmp_path_factory):
+def answers(kafka_classpath, tmp_path_factory):
     (java,) = named("java")
     java = available(java)
-    theirs = java.run("console", apache_kafka.bootstrap, topic=TOPIC)
+    # One of its own: the console sets quotas and passwords, which other tests would find there.
+    with ApacheKafka(tmp_path_factory.mktemp("apache-kafka")) as kafka:
+        theirs = java.run("console", kafka.bootstrap, topic=TOPIC)
     with ZurauBroker(tmp_path_factory.mktemp("zurau")) as broker:
         return java.run("console", broker.bootstrap, topic=TOPIC), theirs
 
