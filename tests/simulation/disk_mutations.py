@@ -10,7 +10,7 @@ from planted import in_sync, quorum
 from zurau.epochs import EpochMark, Position
 from zurau.partition.producers import Producers
 from zurau.replica.core import reading as reading_module
-from zurau.replica.core.effects import AdvanceStart, FetchSnapshot
+from zurau.replica.core.effects import FetchSnapshot
 from zurau.replica.core.events import Flushed, TimePassed
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.items import Batch, Item
@@ -88,14 +88,6 @@ def only_dense_offsets(self: LogView, item: Item) -> None:
     _append(self, item)
 
 
-def delete_what_is_not_flushed(self: ReplicaState) -> bool:
-    offset = min(self.leader_start, self.high_watermark)
-    if offset > self.log.start_offset:
-        self.log.advance_start(offset)
-        self.effects.append(AdvanceStart(offset))
-    return False
-
-
 # What is made of a log
 
 
@@ -166,12 +158,6 @@ DISK_MUTATIONS = (
     quorum("a compacted log cannot be followed", 300, (LogView, "append", only_dense_offsets), near=58),
     quorum("a follower keeps what the leader has deleted", 60, (ReplicaState, "follow_start", _false)),
     in_sync("a follower keeps what the leader has deleted, in sync", 60, (ReplicaState, "follow_start", _false)),
-    in_sync(
-        "a follower deletes what it has not flushed",
-        3000,
-        (ReplicaState, "follow_start", delete_what_is_not_flushed),
-        near=364,
-    ),
     quorum("metadata is applied before it is committed", 300, (Memory, "appended", apply_at_once)),
     quorum("what the metadata does not name is removed", 300, (Folders, "reconcile", remove_what_is_not_named)),
     quorum("producers are remembered across a truncation", 300, (Memory, "cut", _nothing)),

@@ -16,7 +16,6 @@ from zurau.replica.core.partition_state import PartitionState
 from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Role
 from zurau.replica.in_sync.replica import InSyncReplica
-from zurau.replica.in_sync.roles import InSyncFollower
 from zurau.replica.session.client import SessionClient
 from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.replica.session.server import SessionServer
@@ -71,11 +70,6 @@ def any_answer_will_do(self: SessionClient, response: SessionResponse, now_ms: i
     return _answered(self, response, now_ms)
 
 
-def answers_are_about_what_is_asked_now(self: SessionClient, partition: PartitionId) -> bool:
-    """What was asked after a question is taken for answered with it."""
-    return False
-
-
 def answers_that_took_too_long(self: SessionServer, partition: PartitionId, message: Message) -> None:
     asked = self._waiting.get(partition)
     if isinstance(message, Fetched | FetchRefused) and asked is not None:
@@ -109,10 +103,6 @@ def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
         self._partition_changed(event.partition)
         return None
     return _in_sync_handle(self, event)
-
-
-def nothing_to_say(self: InSyncFollower) -> None:
-    """That its broker was counted anew stays a secret."""
 
 
 # How much is said
@@ -235,12 +225,6 @@ STREAM_MUTATIONS = (
         near=125,
     ),
     quorum(
-        "an answer is about what was asked after its request",
-        300,
-        (SessionClient, "_has_asked_since", answers_are_about_what_is_asked_now),
-        near=84,
-    ),
-    quorum(
         "nobody hears that it is unquiesced",
         30,
         (SessionClient, "_unquiesce", nobody_hears_that_it_is_unquiesced),
@@ -259,7 +243,6 @@ STREAM_MUTATIONS = (
         (Progress, "unquiesced", the_end_is_when_it_is_heard_of),
         near=18,
     ),
-    in_sync("who is counted anew does not say so", 2000, (InSyncFollower, "registered", nothing_to_say), near=364),
     in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
     quorum("every request names every partition", 100, (SessionClient, "_stands", everybody_is_named)),
     quorum("a request without news is answered at once", 100, (Sessions, "receive", nobody_waits)),
