@@ -70,6 +70,11 @@ def any_answer_will_do(self: SessionClient, response: SessionResponse, now_ms: i
     return _answered(self, response, now_ms)
 
 
+def answers_are_about_what_is_asked_now(self: SessionClient, partition: PartitionId) -> bool:
+    """What was asked after a question is taken for answered with it."""
+    return False
+
+
 def answers_that_took_too_long(self: SessionServer, partition: PartitionId, message: Message) -> None:
     asked = self._waiting.get(partition)
     if isinstance(message, Fetched | FetchRefused) and asked is not None:
@@ -223,6 +228,12 @@ STREAM_MUTATIONS = (
         300,
         (SessionServer, "send", answers_that_took_too_long),
         near=125,
+    ),
+    quorum(
+        "an answer is about what was asked after its request",
+        1500,
+        (SessionClient, "_has_asked_since", answers_are_about_what_is_asked_now),
+        near=325,
     ),
     quorum(
         "nobody hears that it is unquiesced",

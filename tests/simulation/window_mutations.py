@@ -104,7 +104,7 @@ WINDOW_MUTATIONS = (
     in_a_broker(
         "a batch larger than the window counts as damaged", 30, (Scan, "_crc_is_right", check_what_is_in_the_window)
     ),
-    in_a_broker("the last header of a window is dropped", 60, (Segment, "_walk", drop_the_last_of_a_window), near=20),
+    in_a_broker("the last header of a window is dropped", 200, (Segment, "_walk", drop_the_last_of_a_window), near=60),
     in_a_broker("a read is cut where a batch begins", 30, (Segment, "_cut", cut_where_a_batch_begins)),
     in_a_broker(
         "a batch that is larger than a read is left out", 30, (Segment, "_cut", cut_before_a_batch_that_does_not_fit)
