@@ -15,7 +15,7 @@ into one, and swapped in. Offsets stay; batches keep their bounds, codec and seq
 - A segment with damage stays as it is, and nothing is merged across it.
 - Batches that cannot be read stay as they are too: an older version or another broker may have taken them. So do those
   with more records than keys can be learned at a time. Nothing is learned from a batch that stays as it is, so its
-  tombstones must stay with it.
+  tombstones must stay with it. What is behind it keeps its tombstones too: they may be about records in there.
 - Memory is bounded by the number of keys that are learned at a time, some 200 bytes each. When there are more, the
   compaction ends where it stopped learning, and the next one goes on from there.
 
@@ -80,6 +80,8 @@ class CompactionJob:
         #: Which segments are replaced by which one. Filled by a run that went well.
         self.results: list[tuple[Sequence[Segment], Segment]] = []
         self._is_abandoned = False
+        #: Whether something before the batch that is looked at stays as it is, and may hold records of any key.
+        self._hides_keys = False
 
     def run(self) -> None:
         """The whole work. Blocks; reads only segments that no longer change. Raises `DiskFault` or `CorruptData`."""
@@ -141,6 +143,7 @@ class CompactionJob:
                 break
             if segment.damage:
                 # Left alone: its damaged bytes may be all that is left of some records.
+                self._hides_keys = True
                 if group:
                     yield group
                 group = []
@@ -180,6 +183,7 @@ class CompactionJob:
         """The batch with what stays of its records, or None if it may go as a whole."""
         content = _Content.read(header, batch)
         if content is None:
+            self._hides_keys = self._hides_keys or not header.is_control
             return batch
         records = content.records
         kept = [record for record in records if self._is_kept(record, header)]
@@ -200,10 +204,10 @@ class CompactionJob:
         if header.base_offset + record.offset_delta < self._last_offsets.get(_digest(record.key), 0):
             return False
         horizon_ms = header.delete_horizon_ms
-        return record.has_value or horizon_ms is None or horizon_ms > self._now_ms
+        return record.has_value or self._hides_keys or horizon_ms is None or horizon_ms > self._now_ms
 
     def _note_horizon(self, kept: Sequence[Packed], horizon_ms: int | None) -> None:
-        if horizon_ms is not None and _has_tombstone(kept):
+        if horizon_ms is not None and not self._hides_keys and _has_tombstone(kept):
             self.horizon_ms = min(horizon_ms, self.horizon_ms if self.horizon_ms is not None else horizon_ms)
 
     def _commit(self, compacted: Segment) -> None:

@@ -411,3 +411,15 @@ def test_a_read_goes_on_behind_segments_that_compaction_emptied(bench):
     bench.compact()
     read = bench.log.read(0, 1 << 20, bench.log.end_offset, may_block=True)
     assert any(header.record_count for header, _ in iter_batches(read))
+
+
+def test_a_tombstone_stays_behind_a_batch_that_may_hold_its_record(bench, monkeypatch):
+    monkeypatch.setattr(compaction, "KEYS_MAX", 1)
+    put(bench, (b"a", b"1"), (b"b", b"1"))  # too many to be learned: it stays as it is
+    put(bench, (b"a", None))
+    close_segment(bench)
+    bench.compact(now_ms=10_000)
+    put(bench, (b"c", b"1"))
+    close_segment(bench)
+    bench.compact(now_ms=10_000 + 2 * DAY_MS)
+    assert (2, b"a", None) in contents(bench)
