@@ -131,4 +131,4 @@ _ADVICE = {
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "choose another --compression",
 }
 #: Where a broker says more than the code, it says this too.
-_BROKER_ADVISES = {ErrorCode.INVALID_TOPIC_EXCEPTION}
+_BROKER_ADVISES = {ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR}
