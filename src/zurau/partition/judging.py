@@ -60,11 +60,11 @@ class Lane:
             self._waiting.popleft()[1].fail(error())
 
     def _next(self) -> None:
-        if self._is_busy or not self._waiting:
-            return
-        self._is_busy = True
-        work, outcome = self._waiting.popleft()
-        self._workers.run(work).then(partial(self._done, outcome))
+        while self._waiting and not self._is_busy:
+            work, outcome = self._waiting.popleft()
+            if not outcome.is_done:  # or else whoever asked has gone
+                self._is_busy = True
+                self._workers.run(work).then(partial(self._done, outcome))
 
     def _done(self, outcome: Pending[Any], worked: Pending[Any]) -> None:
         self._is_busy = False

@@ -7,11 +7,13 @@ import pytest
 from zurau.errors import Refused
 from zurau.log.settings import LogSettings
 from zurau.partition import admission, judging
+from zurau.partition.judging import Lane
 from zurau.partition.partition import Appended
 from zurau.pending import Pending
 from zurau.records.batch import parse_header
 from zurau.records.compression import Compression
 from zurau.simulation.client import records_in
+from zurau.simulation.world import make_world
 from zurau.wire.kafka.error_codes import ErrorCode
 
 LONG_MS = 1000
@@ -121,3 +123,14 @@ def test_with_the_smallest_limits_everything_is_examined_by_workers(partition, b
     outcomes = [append(partition, batch(b"%d" % codec, compression=codec)) for codec in Compression]
     clock.advance(LONG_MS)
     assert [outcome.result().base_offset for outcome in outcomes] == list(range(len(Compression)))
+
+
+def test_work_of_somebody_who_has_gone_is_not_begun(clock, disk):
+    lane = Lane(make_world(disk, clock).workers)
+    done: list[str] = []
+    lane.run(lambda: done.append("first"))
+    gone = lane.run(lambda: done.append("gone"))
+    lane.run(lambda: done.append("last"))
+    gone.resolve(None)
+    clock.advance(10)
+    assert done == ["first", "last"]

@@ -108,8 +108,11 @@ async def _find(partition: Partition, timestamp: int, committed_only: bool, call
 
 async def _look(search: Callable[[], tuple[Offset, int] | None], call: Call) -> tuple[Offset, int]:
     """Search in a worker, one search at a time: what is unpacked for it may be large."""
+    searching = call.broker.searches.run(search)
     try:
-        found = await call.broker.searches.run(search)
+        found = await searching
     except DiskFault as fault:
         raise refusal(fault) from fault
+    finally:
+        searching.resolve(None)  # if its client has left it need not begin
     return found or NOT_FOUND
