@@ -146,7 +146,7 @@ def repair(directory: Directory, partition: PartitionName = None, yes: Yes = Fal
         disk = RealDisk(root)
         for path in dict.fromkeys(one.file for one in damage):
             kept = repair_segment(disk, [one for one in damage if one.file == path])
-            say(f"repaired {path}" + "".join(f"; the damaged bytes are in {aside}" for aside in kept))
+            say(f"repaired {path}" + (f"; the damaged bytes are in {', '.join(kept)}" if kept else ""))
 
 
 def _locked(root: Path) -> IO[bytes]:
