@@ -133,7 +133,10 @@ def repair(directory: Directory, partition: PartitionName = None, yes: Yes = Fal
     with _locked(root):
         damage = list(_damaged_ranges(directory, partition))
         if not damage:
-            say("nothing is damaged")
+            if partition is None and _journal_damage(directory):
+                say("no log is damaged; the journal is, and the broker writes a new one at its next start")
+            else:
+                say("nothing is damaged")
             return
         for one in damage:
             sys.stdout.write(f"{one}\n")

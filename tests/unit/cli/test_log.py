@@ -98,6 +98,7 @@ def test_a_check_of_a_brokers_directory_names_a_damaged_journal(zurau, stored, c
     assert "the journal is damaged" in outcome.stderr
     (line,) = dumped(zurau("log", "check", str(stored), "--format", "json"))
     assert line["kind"] == "journal_damage"
+    assert "a new one at its next start" in zurau("log", "repair", str(stored), "--yes").stderr
 
 
 def test_a_lost_segment_is_called_missing(zurau, tmp_path):
