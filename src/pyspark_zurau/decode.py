@@ -37,7 +37,7 @@ def check(partition: TopicPartition, header: BatchHeader, batch: memoryview) -> 
 
 
 def damaged(partition: TopicPartition, offset: Offset, what: object) -> CorruptRecords:
-    return CorruptRecords(f"{partition} at offset {offset}: {what}; look at the bytes with `zurau log dump DIR`")
+    return CorruptRecords.at(f"{partition} at offset {offset}", what)
 
 
 class ArrowAssembler:

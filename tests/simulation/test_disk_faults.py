@@ -254,7 +254,7 @@ def test_data_that_a_cut_metadata_log_does_not_explain_is_put_aside_and_a_new_to
 def test_a_damaged_identity_is_refused_with_advice(client, disk, content):
     client.broker.stop()
     disk.replace_file("meta.properties", content)
-    with pytest.raises(SettingsError, match=r"meta.properties is damaged .* restore it"):
+    with pytest.raises(SettingsError, match=r"meta.properties is damaged: .* restore that file"):
         client.broker.start()
 
 

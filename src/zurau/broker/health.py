@@ -98,7 +98,7 @@ class Health:
                 yield Problem(
                     Kind.DAMAGED,
                     f"{one.offsets_text} cannot be read: {one.reason}",
-                    "restore the file from a copy, or stop the broker and run `zurau log repair`",
+                    "restore its file from a copy, or stop the broker and run `zurau log repair`",
                     str(name),
                     one.first_offset,
                     one.next_offset - 1,
@@ -124,9 +124,11 @@ class Health:
 
     def _groups(self) -> Iterator[Problem]:
         for name, reason in self._broker.groups_not_served.items():
+            partition = self._broker.partitions.get(name)
+            is_damaged = partition is not None and partition.log.damage  # where, is a problem of its own
             yield Problem(
                 Kind.GROUPS_NOT_SERVED,
-                f"consumer groups that live here find no coordinator: {reason}",
+                f"consumer groups that live here find no coordinator: {'its log is damaged' if is_damaged else reason}",
                 "restore its directory from a copy, or stop the broker and run `zurau log repair`",
                 str(name),
             )
@@ -158,8 +160,8 @@ class Health:
         for place in journal.damage:
             yield Problem(
                 Kind.JOURNAL_DAMAGED,
-                f"{place}; it was written anew, but damage to the ends of logs may have gone unnoticed at this start",
-                "run `zurau log check` if the disk is in doubt; the next clean start ends this",
+                f"{place}; damage at the ends of logs may have been cut off at this start",
+                "a new journal was written; see that topics end where you expect. The next clean start ends this",
             )
         if journal.fault is not None:
             yield Problem(

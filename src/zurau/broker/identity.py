@@ -7,7 +7,9 @@ taken for the one that had it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from zurau.broker.directories import partition_directories
 from zurau.errors import SettingsError
@@ -17,6 +19,7 @@ from zurau.ports import Disk, Randomness
 
 FILE = "meta.properties"
 ID_BYTES = 16
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +52,31 @@ def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId) -> Id
 
 
 def _parse(content: bytes, broker_id: BrokerId) -> Identity:
-    try:
-        properties = dict(line.split("=", 1) for line in content.decode().splitlines() if "=" in line)
-        stored_id = int(properties["node.id"])
-        identity = Identity(BrokerId(stored_id), properties["cluster.id"], id_bytes(properties["directory.id"]))
-    except (KeyError, ValueError) as error:
-        raise SettingsError(f"{FILE} is damaged ({error!r}); restore it, or start with another --dir") from error
+    properties = dict(line.split("=", 1) for line in content.decode(errors="replace").splitlines() if "=" in line)
+    stored_id = _read(properties, "node.id", int)
+    cluster_id = _read(properties, "cluster.id", str)
+    identity = Identity(BrokerId(stored_id), cluster_id, _read(properties, "directory.id", _directory_id))
     if stored_id != broker_id:
         raise SettingsError(
             f"this directory belongs to broker {stored_id}, not {broker_id}; start with --node-id {stored_id} "
             "or another --dir"
         )
     return identity
+
+
+def _directory_id(text: str) -> bytes:
+    found = id_bytes(text)
+    if len(found) != ID_BYTES:
+        raise ValueError(text)
+    return found
+
+
+def _read(properties: dict[str, str], name: str, convert: Callable[[str], T]) -> T:
+    if name not in properties:
+        problem = f"it has no line {name}=..."
+    else:
+        try:
+            return convert(properties[name])
+        except ValueError:
+            problem = f"the line {name}={properties[name]} is wrong"
+    raise SettingsError(f"{FILE} is damaged: {problem}; restore that file from a copy, or start with another --dir")

@@ -116,8 +116,12 @@ def _is_typed(context: Any, name: str) -> bool:
 def _show_problems(rows: list[dict[str, Any]], form: Format) -> None:
     if form is Format.JSON:
         show_json(rows)
-    elif form is Format.CSV or rows:
-        show_rows(rows, PROBLEM_COLUMNS, form, title=counted(len(rows), "problem"))
+    elif form is Format.CSV:
+        show_rows(rows, PROBLEM_COLUMNS, form)
+    elif rows:
+        show_rows(rows, PROBLEM_COLUMNS[:-1], form, title=counted(len(rows), "problem"))
+        for kind, advice in dict.fromkeys((row["kind"], row["advice"]) for row in rows):
+            typer.echo(f"{kind}: {advice}")
     else:
         typer.echo("no problems")
 

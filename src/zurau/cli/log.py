@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from zurau.cli.options import SETTINGS, Yes, confirm
 from zurau.cli.output import counted, say
 
 if TYPE_CHECKING:
+    from zurau.journal.reading import Reading
     from zurau.log.damage import DamagedRange
     from zurau.log.dump import Finding, RecordFound
     from zurau.log.last_known import LastKnown
@@ -79,28 +80,37 @@ def check(
 ) -> None:
     """Read everything and name what is damaged.
 
-    Checksums included. Of each damaged range it tells partition, offsets, file and positions.
-    Exits with 1 when something is damaged. Only reads, so the broker may be running.
+    Checksums included. Of each damaged range it tells partition, offsets, file and positions. Of a broker's directory
+    it reads the journal too. Exits with 1 when something is damaged, with 2 when there is nothing to check in DIR.
+    Only reads, so the broker may be running.
 
     \b
     Examples:
       zurau log check zurau-data
       zurau log check zurau-data --partition orders-0 --format json
     """
+    is_json = form is RecordFormat.JSON
     damage = 0
     for one in _damaged_ranges(directory, partition):
         damage += 1
-        if form is RecordFormat.JSON:
-            sys.stdout.write(json.dumps(_damage_fields(one), ensure_ascii=False) + "\n")
-        else:
-            sys.stdout.write(f"{one}\n")
+        sys.stdout.write((json.dumps(_damage_fields(one), ensure_ascii=False) if is_json else str(one)) + "\n")
+    journal_damage = _journal_damage(directory if partition is None else directory / partition)
+    for place in journal_damage:
+        fields = {"kind": "journal_damage", "reason": place}
+        sys.stdout.write((json.dumps(fields, ensure_ascii=False) if is_json else place) + "\n")
     if damage:
-        sys.stderr.write(
+        say(
             f"zurau: {counted(damage, 'damaged range')}; restore the files from a copy, or stop the broker and run "
-            "`zurau log repair`\n"
+            "`zurau log repair`"
         )
+    if journal_damage:
+        say(
+            "zurau: the journal is damaged, so a lost end of a log may not have been noticed here; the broker writes a "
+            "new journal at its next start"
+        )
+    if damage or journal_damage:
         raise typer.Exit(1)
-    sys.stderr.write("nothing is damaged\n")
+    say("nothing is damaged")
 
 
 @app.command()
@@ -118,13 +128,15 @@ def repair(directory: Directory, partition: PartitionName = None, yes: Yes = Fal
     """
     from zurau.log.repair import repair_segment
     from zurau.node.disk import RealDisk
-    from zurau.node.run import lock_directory
 
     root, _ = _logs(directory if partition is None else directory / partition)
-    with lock_directory(root):
+    with _locked(root):
         damage = list(_damaged_ranges(directory, partition))
         if not damage:
-            say("nothing is damaged")
+            if partition is None and _journal_damage(directory):
+                say("no log is damaged; the journal is, and the broker writes a new one at its next start")
+            else:
+                say("nothing is damaged")
             return
         for one in damage:
             sys.stdout.write(f"{one}\n")
@@ -137,35 +149,54 @@ def repair(directory: Directory, partition: PartitionName = None, yes: Yes = Fal
         disk = RealDisk(root)
         for path in dict.fromkeys(one.file for one in damage):
             kept = repair_segment(disk, [one for one in damage if one.file == path])
-            say(f"repaired {path}" + "".join(f"; the damaged bytes are in {aside}" for aside in kept))
+            say(f"repaired {path}" + (f"; the damaged bytes are in {', '.join(kept)}" if kept else ""))
+
+
+def _locked(root: Path) -> IO[bytes]:
+    from zurau.errors import SettingsError
+    from zurau.node.run import DirectoryInUse, lock_directory
+
+    try:
+        return lock_directory(root)
+    except DirectoryInUse as error:
+        raise SettingsError(f"a broker is running on {root}; stop it first, then repair") from error
 
 
 def _damaged_ranges(directory: Path, partition: str | None) -> Iterator[DamagedRange]:
     from zurau.cli.progress import progress
+    from zurau.journal.reading import read_journal
     from zurau.log.check import check_log, log_bytes
     from zurau.node.disk import RealDisk
 
     root, names = _logs(directory if partition is None else directory / partition)
     disk = RealDisk(root)
+    journal = read_journal(disk)
     with progress("reading", sum(log_bytes(disk, name) for name in names)) as advance:
         for name in names:
-            yield from check_log(disk, name, _last_known(disk, name), advance)
+            yield from check_log(disk, name, _last_known(disk, name, journal), advance)
 
 
-def _last_known(disk: Disk, name: str) -> LastKnown:
-    """What the broker's journal says of a partition, going by the topic id in its directory."""
+def _journal_damage(directory: Path) -> list[str]:
+    """What is wrong with the journal of a broker's directory; a partition's directory has none."""
     from zurau.journal.reading import read_journal
+    from zurau.node.disk import RealDisk
+
+    reading = read_journal(RealDisk(directory))
+    return [] if reading is None else reading.damage
+
+
+def _last_known(disk: Disk, name: str, journal: Reading | None) -> LastKnown:
+    """What the broker's journal says of a partition, going by the topic id in its directory."""
     from zurau.journal.records import LogId
     from zurau.log.last_known import LastKnown
     from zurau.partition.opening import read_topic_id
 
-    reading = read_journal(disk)
     topic_id = read_topic_id(disk, name)
     index = name.rpartition("-")[2]
-    if reading is None or topic_id is None or not index.isdecimal():
+    if journal is None or topic_id is None or not index.isdecimal():
         return LastKnown()
     log_id = LogId(topic_id, int(index))
-    return LastKnown(reading.known.flushed.get(log_id, 0), reading.known.closed.get(log_id))
+    return LastKnown(journal.known.flushed.get(log_id, 0), journal.known.closed.get(log_id))
 
 
 def _damage_fields(one: DamagedRange) -> dict[str, Any]:
@@ -183,16 +214,21 @@ def _damage_fields(one: DamagedRange) -> dict[str, Any]:
 
 def _logs(directory: Path) -> tuple[Path, list[str]]:
     """The directories with segments in them, `directory` itself or those inside, and where they lie."""
-    from zurau.errors import SettingsError
+    from zurau.broker.identity import FILE as IDENTITY_FILE
+    from zurau.errors import CorruptData
     from zurau.log.files import is_segment_file
 
     if not directory.is_dir():
-        raise SettingsError(f"there is no directory {directory}; give the --dir of a broker")
+        raise typer.BadParameter(f"there is no directory {directory}; give the --dir of a broker")
     if any(is_segment_file(path.name) for path in directory.glob("*.log")):
         return directory.resolve().parent, [directory.resolve().name]
     inside = sorted({path.parent.name for path in directory.glob("*/*.log") if is_segment_file(path.name)})
+    if not inside and (directory / IDENTITY_FILE).exists():
+        raise CorruptData(f"{directory} is a broker's, and all its logs are gone; restore it from a copy")
     if not inside:
-        raise SettingsError(f"there are no segments in {directory}; give the --dir of a broker, or one partition's")
+        raise typer.BadParameter(
+            f"there are no segments in {directory}; give the --dir of a broker, or the directory of one partition"
+        )
     return directory, inside
 
 

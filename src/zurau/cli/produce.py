@@ -119,7 +119,10 @@ def _line_parser(
     def parse_keyed(line: bytes) -> ParsedRecord:
         key, found, value = line.partition(separator)
         if not found:
-            raise ClientError(f"there is no key separator {key_separator!r} in it")
+            raise ClientError(
+                f"there is no key separator {key_separator!r} in it (write KEY{key_separator}VALUE, or leave out "
+                "--key-separator for records without a key)"
+            )
         return ParsedRecord(key, value, [*common])
 
     def parse_with_headers(line: bytes) -> ParsedRecord:

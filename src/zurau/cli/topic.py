@@ -24,6 +24,7 @@ from zurau.cli.output import say, show_json, show_rows
 from zurau.settings import INT32_MAX, INT64_MAX
 
 if TYPE_CHECKING:
+    from zurau.client.admin import Admin
     from zurau.client.cluster import Cluster
     from zurau.client.metadata import TopicInfo
 
@@ -53,7 +54,7 @@ def create(
     \b
     Examples:
       zurau topic create orders
-      zurau topic create orders --partitions 6 --replicas 3
+      zurau topic create orders --partitions 6
       zurau topic create latest --config cleanup.policy=compact --config retention.ms=86400000
     """
     from zurau.client.admin import BROKER_DEFAULT, Admin, NewTopic
@@ -144,7 +145,7 @@ def delete(
     with open_cluster(bootstrap, timeout) as cluster:
         admin = Admin(cluster)
         for name in names:
-            admin.describe_topic(name)
+            _must_exist(admin, name)
         confirm(f"Remove {', '.join(names)} with all records?", yes=yes)
         for name in names:
             admin.delete_topic(name)
@@ -235,6 +236,15 @@ def purge(
         starts = Admin(cluster).delete_records({TopicPartition(name, index): bound for index in indexes})
     rows = [{"partition": kept.partition, "start_offset": start} for kept, start in sorted(starts.items())]
     show_rows(rows, ("partition", "start_offset"), form)
+
+
+def _must_exist(admin: Admin, name: str) -> None:
+    from zurau.client.errors import ClientError, UnknownTopic
+
+    try:
+        admin.describe_topic(name)
+    except UnknownTopic as error:
+        raise ClientError(f"there is no topic {name!r}; see `zurau topic list`") from error
 
 
 def _summary(topic: TopicInfo) -> dict[str, Any]:

@@ -54,11 +54,23 @@ class Consumer:
         self._fetcher.drop(partition)
 
     def poll(self, timeout_s: float = ROUND_S) -> list[PartitionRecords]:
-        """What has arrived, waiting up to `timeout_s`; empty when nothing did."""
-        return [
-            PartitionRecords(fetched.partition, list(decode(fetched)), fetched.high_watermark)
-            for fetched in self._fetcher.poll(timeout_s)
-        ]
+        """What has arrived, waiting up to `timeout_s`; empty when nothing did.
+
+        Good records before a damaged batch are returned first. Then `CorruptRecords` is raised, each time, until
+        somebody seeks to behind the damage.
+        """
+        return [self._decoded(fetched) for fetched in self._fetcher.poll(timeout_s)]
+
+    def _decoded(self, fetched: Fetched) -> PartitionRecords:
+        records: list[Record] = []
+        position = fetched.offset
+        try:
+            for next_offset, decoded in decode(fetched):
+                records += decoded
+                position = next_offset
+        except CorruptRecords as error:
+            self._fetcher.fail(fetched.partition, position, error)
+        return PartitionRecords(fetched.partition, records, fetched.high_watermark)
 
     def close(self) -> None:
         self._fetcher.close()
@@ -79,23 +91,37 @@ class Consumer:
         self.close()
 
 
-def decode(fetched: Fetched) -> Iterator[Record]:
-    """The records at or after the offset that was asked for; markers and aborted records are left out."""
+def decode(fetched: Fetched) -> Iterator[tuple[Offset, list[Record]]]:
+    """Of each batch the offset behind it, and its records at or after the offset that was asked for.
+
+    Markers and aborted records are left out. Raises `CorruptRecords` at a batch that is not as it was stored.
+    """
     aborted = AbortedProducers(fetched.aborted)
-    for header, batch in fetched.batches:
+    position = fetched.offset
+    for index, (header, batch) in enumerate(fetched.batches):
         try:
             if not check_crc(batch, header):
                 raise CorruptData("the checksum does not fit")
             if aborted.has(header, batch) or header.is_control or header.last_offset < fetched.offset:
-                continue
-            for record in iter_records(batch):
-                if record.offset >= fetched.offset:
-                    yield record
+                records = []
+            elif header.base_offset < fetched.offset:
+                records = [record for record in iter_records(batch) if record.offset >= fetched.offset]
+            else:
+                records = list(iter_records(batch))
         except CorruptData as error:
-            raise CorruptRecords(
-                f"{fetched.partition} at offset {header.base_offset}: {error}; look at the bytes with"
-                f" `zurau log dump DIR`, or read on from offset {header.next_offset}"
-            ) from error
+            where = f"{fetched.partition} at offset {position}"
+            raise CorruptRecords.at(where, error, _good_offset(fetched, index, position)) from error
+        position = max(position, header.next_offset)
+        yield position, records
+
+
+def _good_offset(fetched: Fetched, damaged: int, position: Offset) -> Offset | None:
+    """Where to go on behind a damaged batch; None if that cannot be told, for its header may be wrong too."""
+    for header, batch in fetched.batches[damaged + 1 :]:
+        if header.base_offset > position and check_crc(batch, header):
+            return header.base_offset
+    header, _ = fetched.batches[damaged]
+    return header.next_offset if header.base_offset <= position < header.next_offset else None
 
 
 class AbortedProducers:

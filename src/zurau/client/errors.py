@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from zurau.errors import ZurauError
+from zurau.ids import Offset
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -52,7 +53,16 @@ class NoLeader(ClientError):
 
 
 class CorruptRecords(ClientError):
-    """What came back is not what was stored: a checksum or a length does not fit."""
+    """What was stored cannot be read any more: a checksum or a length does not fit. Asking again does not help."""
+
+    @classmethod
+    def at(cls, where: str, reason: object, next_offset: Offset | None = None) -> CorruptRecords:
+        """`where` names partition and offset; `next_offset` is where good records begin again, if that is known."""
+        go_on = "behind the damage" if next_offset is None else f"from offset {next_offset}"
+        return cls(
+            f"{where}: {reason}; read on {go_on} (`zurau log check DIR` on the broker names the damaged offsets), "
+            "restore the file from a copy, or stop the broker and run `zurau log repair DIR`"
+        )
 
 
 class ProduceFailed(ClientError):
@@ -121,4 +131,4 @@ _ADVICE = {
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "choose another --compression",
 }
 #: Where a broker says more than the code, it says this too.
-_BROKER_ADVISES = {ErrorCode.INVALID_TOPIC_EXCEPTION}
+_BROKER_ADVISES = {ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR}

@@ -2,13 +2,16 @@
 
 The position of a partition moves when an answer arrives. An answer to a question that is no longer asked, because the
 caller went elsewhere in between, is told by its offset and dropped. A partition that was refused for a passing reason
-is asked for again with fresh metadata; one that stays refused past the time-out raises.
+is asked for again with fresh metadata; one that stays refused past the time-out raises. So does one that is damaged.
+
+An error is raised only by a `poll` that has nothing to return: what arrived with it, of the same partition or of
+others, was returned before. The position stays at the offset that failed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,6 +79,8 @@ class Fetcher:
         #: Since when partitions have been refused, and since when because nobody knows their topic.
         self._troubled_since_s: dict[TopicPartition, float] = {}
         self._unknown_since_s: dict[TopicPartition, float] = {}
+        #: What the next poll raises. Such a partition is not asked for until then.
+        self._failures: dict[TopicPartition, ClientError] = {}
         self._backoff = Backoff()
         self._resume_s = 0.0
         self._patience_s = cluster.timeout_s + self._settings.max_wait_ms / 1000
@@ -91,21 +96,31 @@ class Fetcher:
         """Read these partitions from these offsets, and no others; nothing is asked for at or after `until`."""
         self._positions = dict(positions)
         self._until = dict(until or {})
+        self._failures.clear()
         self._troubled_since_s.clear()
         self._unknown_since_s.clear()
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
         assert partition in self._positions, "only assigned partitions have a position"
         self._positions[partition] = offset
+        self._failures.pop(partition, None)
+
+    def fail(self, partition: TopicPartition, offset: Offset, error: ClientError) -> None:
+        """What was fetched cannot be used from `offset` on: the next poll raises this, unless somebody seeks."""
+        self.seek(partition, offset)
+        self._failures[partition] = error
 
     def drop(self, partition: TopicPartition) -> None:
         del self._positions[partition]
+        self._failures.pop(partition, None)
 
     def poll(self, timeout_s: float) -> list[Fetched]:
         """What has arrived, waiting up to `timeout_s` for the first answer."""
         deadline = Deadline(timeout_s)
         while True:
             self._ask()
+            if self._failures:
+                raise self._failures.pop(next(iter(self._failures)))
             waiting = [question.connection for question in self._questions.values()]
             if not waiting:
                 time.sleep(min(deadline.remaining_s, max(0.0, self._resume_s - time.monotonic())))
@@ -116,7 +131,7 @@ class Fetcher:
                 if question.connection in ready or question.deadline.passed
                 for one in self._take(broker)
             ]
-            if fetched or deadline.passed:
+            if fetched or (deadline.passed and not self._failures):
                 self._ask()
                 return fetched
 
@@ -131,7 +146,7 @@ class Fetcher:
             return
         by_leader: dict[BrokerId, list[TopicPartition]] = {}
         for partition, position in self._positions.items():
-            if position >= self._until.get(partition, INT64_MAX):
+            if position >= self._until.get(partition, INT64_MAX) or partition in self._failures:
                 continue
             try:
                 by_leader.setdefault(self._cluster.leader_of(partition), []).append(partition)
@@ -203,6 +218,10 @@ class Fetcher:
             find = start_offsets if self._settings.on_out_of_range == GO_TO_START else end_offsets
             self._positions |= find(self._cluster, [partition])
             return []
+        if data.error_code == ErrorCode.CORRUPT_MESSAGE:
+            where = f"{partition} at offset {self._positions[partition]}"
+            self._failures[partition] = CorruptRecords.at(where, "the broker cannot read it, it is damaged")
+            return []
         if data.error_code:
             what = f"reading {partition} from offset {self._positions[partition]}"
             self._trouble([partition], BrokerRefused(error_code(data.error_code), what))
@@ -211,37 +230,40 @@ class Fetcher:
         self._unknown_since_s.pop(partition, None)
         self._backoff = Backoff()
         offset = self._positions[partition]
-        batches = list(_split(partition, data.records or b""))
+        batches, fault = _split(data.records or b"")
+        if fault is not None and not batches:
+            self._failures[partition] = CorruptRecords.at(f"{partition} at offset {offset}", fault)
+            return []
         if batches:
             self._positions[partition] = max(offset, batches[-1][0].next_offset)
         return [Fetched(partition, offset, batches, data.high_watermark, data.aborted_transactions or [])]
 
     def _trouble(self, partitions: Iterable[TopicPartition], error: ClientError) -> None:
-        """Put up with it for a while, or raise it."""
+        """Put up with it for a while, or have it raised."""
         now_s = time.monotonic()
         since_s, patience_s = self._troubled_since_s, self._cluster.timeout_s
         if isinstance(error, UnknownTopic) and self._settings.unknown_topic_patience_s is not None:
             since_s, patience_s = self._unknown_since_s, self._settings.unknown_topic_patience_s
         for partition in partitions:
             if not may_pass(error) or now_s - since_s.setdefault(partition, now_s) >= patience_s:
-                raise error
+                self._failures[partition] = error
             self._cluster.forget([partition.topic])
         self._resume_s = now_s + self._backoff.next_delay_s()
 
 
-def _split(partition: TopicPartition, data: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The whole batches of an answer; it may end in the middle of one, which is left out."""
+def _split(data: Buffer) -> tuple[list[tuple[BatchHeader, memoryview]], CorruptData | None]:
+    """The whole batches of an answer, and why there are no more, unless it just ends, perhaps within a batch."""
     view = memoryview(data)
+    batches: list[tuple[BatchHeader, memoryview]] = []
     position = 0
     while position + HEADER_BYTES <= len(view):
         try:
             header = parse_header(view, position)
-        except CorruptData as error:
-            raise CorruptRecords(f"{partition}: {error}; look at the bytes with `zurau log dump DIR`") from error
+        except CorruptData as fault:
+            return batches, fault
         end = position + header.length
-        if header.length < HEADER_BYTES:
-            raise CorruptRecords(f"{partition}: a batch of {header.length} bytes; look at it with `zurau log dump DIR`")
         if end > len(view):
-            return
-        yield header, view[position:end]
+            break
+        batches.append((header, view[position:end]))
         position = end
+    return batches, None

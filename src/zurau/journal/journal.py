@@ -53,8 +53,8 @@ class Journal:
         self._known, self.damage = reading or Reading(Known(), [])
         for place in self.damage:
             log.error(
-                "%s. How far logs were flushed is not known from before there, so damage to their ends may look like "
-                "the end of a write; see `zurau log check`",
+                "%s. It said how far each log was flushed, and that is lost. So this start may take damage at the end "
+                "of a log for a write that a crash cut short, and cut it off. A new journal is written",
                 place,
             )
         self._before = self._known.closed, self._is_same_boot()

@@ -28,7 +28,7 @@ def read_journal(disk: Disk) -> Reading | None:
         try:
             if isinstance(piece, Unreadable):
                 if not piece.is_torn_end:
-                    raise CorruptData(f"bytes {piece.start} to {piece.end} are damaged")
+                    raise CorruptData(f"bytes {piece.start} to {piece.end} are damaged" if content else "it is empty")
             else:
                 for record in decode_records(piece):
                     known.apply(record)

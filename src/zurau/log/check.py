@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from zurau.errors import DiskFault
 from zurau.ids import Offset
-from zurau.log.damage import DamagedRange
+from zurau.log.damage import DamagedRange, gap_reason
 from zurau.log.files import LOG_SUFFIX, is_segment_file, segment_stem
 from zurau.log.glance import walked_end
 from zurau.log.last_known import LastKnown
@@ -77,7 +77,7 @@ def _check_segment(
         yield DamagedRange(directory, end, following or max(known_end, end + 1), path, position, size, str(fault))
         return
     if following is not None and end < following:
-        yield DamagedRange(directory, end, following, path, position, position, "the next segment begins later")
+        yield DamagedRange(directory, end, following, path, position, position, gap_reason(following))
     elif following is None and end < known_end:
         reason = f"everything below offset {known_end} was flushed once"
         yield DamagedRange(directory, end, known_end, path, position, position, reason)

@@ -43,7 +43,7 @@ class DamagedRange(NamedTuple):
     @property
     def place_text(self) -> str:
         if not self.size_bytes:
-            return f"{self.file}, missing at {self.position}"
+            return f"{self.file} ends before them, at byte {self.position}"
         return f"{self.file}, {self.size_bytes} bytes from {self.position} to {self.end_position}"
 
     def __str__(self) -> str:
@@ -57,8 +57,13 @@ class DamagedRange(NamedTuple):
         )
 
 
-#: Said once with each damaged range that is found.
+def gap_reason(next_offset: Offset) -> str:
+    """Why offsets are missing between two segments."""
+    return f"a segment file seems to be missing, or this one was cut short: the next begins at offset {next_offset}"
+
+
+#: Said once with each damaged range that is found. Whether the rest is served depends on what kind of log it is.
 ADVICE = (
-    "the other records are served; restore the file from a copy, or stop the broker and run `zurau log repair`, which "
-    "makes a gap of the range that consumers pass over"
+    "restore the file from a copy, or stop the broker and run `zurau log repair`, which gives up these offsets and no "
+    "others"
 )

@@ -29,7 +29,7 @@ from zurau.ids import Offset
 from zurau.log import epochs as epoch_file
 from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint
-from zurau.log.damage import ADVICE, DamagedRange
+from zurau.log.damage import ADVICE, DamagedRange, gap_reason
 from zurau.log.epochs import EpochCache, EpochEntry, parse_epochs
 from zurau.log.files import (
     ASIDE_SUFFIX,
@@ -251,7 +251,7 @@ class Recovery:
             if not is_believed and self._is_torn(segment.end.offset, good_follows=False, is_last_write=False):
                 is_whole = False
             else:
-                damage.append(self._missing(segment, following, "the next segment begins later"))
+                damage.append(self._missing(segment, following, gap_reason(following)))
         if following is not None and is_whole:
             segment.end = SegmentEnd(following, size)
             segment.index_time()

@@ -18,7 +18,8 @@ class LogSettings:
         "cleanup.policy",
         broker_name="log.cleanup.policy",
         choices=("delete", "compact"),
-        doc="delete: old segments go when they are too old or too many. compact: the last record of each key stays.",
+        doc="delete: old segments go when they are too old or too many. compact: the last record of each key stays. "
+        "compact,delete: both.",
     )
     retention_ms: int = setting(
         7 * DAY_MS,

@@ -169,6 +169,10 @@ def as_future(pending: Pending[T]) -> asyncio.Future[T]:
     return future
 
 
+class DirectoryInUse(SettingsError):
+    """A broker is running on this directory."""
+
+
 def lock_directory(directory: Path) -> IO[bytes]:
     """Two brokers on one directory would destroy it."""
     try:
@@ -182,7 +186,7 @@ def lock_directory(directory: Path) -> IO[bytes]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
-        raise SettingsError(f"another broker uses {directory}; stop it or choose another --dir") from error
+        raise DirectoryInUse(f"another broker uses {directory}; stop it or choose another --dir") from error
     return lock
 
 

@@ -32,7 +32,9 @@ def test_a_problem_is_shown_with_what_to_do_and_exit_code_one(zurau, ailing):
     shown = zurau("cluster", "health", "-b", ailing.bootstrap)
     assert shown.returncode == 1
     assert "disk-nearly-full" in shown.stdout
-    assert "retention.bytes" in shown.stdout
+    *_, row, advice = shown.stdout.splitlines()
+    assert "bytes are left in" in row
+    assert advice.startswith("disk-nearly-full: free some space, or lower retention.bytes")
 
 
 def test_problems_are_json_for_programs(zurau, ailing):

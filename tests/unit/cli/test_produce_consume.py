@@ -31,7 +31,10 @@ def test_keys_and_headers_travel_along(zurau, topic):
 def test_a_line_without_the_key_separator_is_named(zurau, topic):
     failed = zurau("produce", topic, "-k", ":", stdin="a:b\nnokey\n")
     assert failed.returncode == 1
-    assert failed.stderr == "zurau: line 2: there is no key separator ':' in it; the lines before it were written\n"
+    assert failed.stderr == (
+        "zurau: line 2: there is no key separator ':' in it (write KEY:VALUE, or leave out --key-separator for records "
+        "without a key); the lines before it were written\n"
+    )
     assert zurau("consume", topic, *ALL).stdout == "b\n"
 
 

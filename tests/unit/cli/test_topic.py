@@ -86,3 +86,14 @@ def test_an_offset_outside_of_the_log_is_explained_once(zurau, topic):
         f"zurau: reading {topic}-0 from offset 99: The log does not hold this offset [OFFSET_OUT_OF_RANGE];"
         " see `zurau topic describe` for what it holds\n"
     )
+
+
+def test_too_many_replicas_are_explained_once(zurau, unique):
+    refused = zurau("topic", "create", unique("topic"), "--replicas", "3").stderr
+    assert "replication factor 3 needs 3 brokers and this cluster has 1; use 1 or less [" in refused
+    assert refused.count("use ") == 1
+
+
+def test_removing_what_is_not_there_points_to_the_list(zurau):
+    refused = zurau("topic", "delete", "nope", "--yes")
+    assert (refused.returncode, refused.stderr) == (1, "zurau: there is no topic 'nope'; see `zurau topic list`\n")

@@ -13,6 +13,7 @@ from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
 from zurau.records.batch import parse_header
 from zurau.records.builder import NewRecord, build_batch
+from zurau.records.record import Record
 from zurau.wire.kafka.messages.fetch import AbortedTransaction
 
 HERE = TopicPartition("t", 0)
@@ -129,9 +130,10 @@ def test_a_topic_made_anew_is_read_under_its_new_id(cluster, numbers):
         assert poll_values(consumer) == [77]
 
 
-def fetched(*batches: bytes | bytearray, offset: int = 0, aborted: list[AbortedTransaction] | None = None) -> Fetched:
+def decoded(*batches: bytearray, offset: int = 0, aborted: list[AbortedTransaction] | None = None) -> list[Record]:
     split = [(parse_header(batch), memoryview(batch)) for batch in batches]
-    return Fetched(HERE, offset, split, 100, aborted or [])
+    fetched = Fetched(HERE, offset, split, 100, aborted or [])
+    return [record for _, records in decode(fetched) for record in records]
 
 
 def batch_of(value: bytes, base_offset: int, **options) -> bytearray:
@@ -155,11 +157,11 @@ def test_a_wrong_checksum_is_reported_with_its_offset():
     batch = batch_of(b"value", 5)
     batch[-2] ^= 1
     with pytest.raises(CorruptRecords, match=r"t-0 at offset 5: the checksum does not fit.*read on from offset 6"):
-        list(decode(fetched(batch)))
+        decoded(batch, offset=5)
 
 
 def test_markers_are_not_handed_out():
-    records = decode(fetched(batch_of(b"a", 0), marker(1, 1, producer_id=9), batch_of(b"b", 2)))
+    records = decoded(batch_of(b"a", 0), marker(1, 1, producer_id=9), batch_of(b"b", 2))
     assert [record.offset for record in records] == [0, 2]
 
 
@@ -173,7 +175,7 @@ def test_records_of_an_aborted_transaction_are_left_out():
         marker(1, 4, producer_id=9),
     ]
     aborted = [AbortedTransaction(producer_id=9, first_offset=0)]
-    assert [record.value for record in decode(fetched(*batches, aborted=aborted))] == [b"other", b"committed"]
+    assert [record.value for record in decoded(*batches, aborted=aborted)] == [b"other", b"committed"]
 
 
 def test_the_end_is_one_past_the_last_record(cluster, numbers):

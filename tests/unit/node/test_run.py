@@ -79,7 +79,9 @@ def test_python_without_assertions_is_refused(tmp_path):
 
 def test_a_damaged_identity_is_one_line_of_advice_and_not_a_trace(tmp_path):
     (tmp_path / "meta.properties").write_bytes(b"\xff\xfe")
-    assert "meta.properties is damaged" in refused(tmp_path)
+    assert "meta.properties is damaged: it has no line node.id=..." in refused(tmp_path)
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\ndirectory.id=short\n")
+    assert "the line directory.id=short is wrong" in refused(tmp_path)
 
 
 def test_two_brokers_live_in_one_process():

@@ -66,7 +66,7 @@ def _check_replication_factor(replication_factor: int, broker_count: int) -> Non
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"replication factor {replication_factor} needs {replication_factor} brokers and this cluster has "
-            f"{broker_count}; use {broker_count} or less, or -1 for the default",
+            f"{broker_count}; use {broker_count} or less",
         )
 
 
