@@ -64,12 +64,6 @@ def cut_before_a_batch_that_does_not_fit(
     return (stop, next_offset) if stop - start <= max_bytes else (start, next_offset)
 
 
-def learn_to_the_end(self: CompactionJob) -> None:
-    """When there was no room for more keys, what was not looked at counts as compacted too."""
-    _learn(self)
-    self.compacted_offset = self.segments[-1].end.offset
-
-
 def snapshot_one_later(disk: Disk, log: Log, producers: Producers) -> Callable[[], None]:
     """It claims to know of the next batch too."""
     path = f"{log.directory}/producers.snapshot"
@@ -96,7 +90,6 @@ def begin_with_the_last_of_the_block(image: ClusterImage, command: AllocateProdu
 
 _cut = Segment._cut
 _walk = Segment._walk
-_learn = CompactionJob._learn
 _is_kept = CompactionJob._is_kept
 
 
@@ -104,17 +97,16 @@ WINDOW_MUTATIONS = (
     in_a_broker(
         "a batch larger than the window counts as damaged", 30, (Scan, "_crc_is_right", check_what_is_in_the_window)
     ),
-    in_a_broker("the last header of a window is dropped", 200, (Segment, "_walk", drop_the_last_of_a_window), near=60),
+    in_a_broker("the last header of a window is dropped", 200, (Segment, "_walk", drop_the_last_of_a_window), near=85),
     in_a_broker("a read is cut where a batch begins", 30, (Segment, "_cut", cut_where_a_batch_begins)),
     in_a_broker(
         "a batch that is larger than a read is left out", 30, (Segment, "_cut", cut_before_a_batch_that_does_not_fit)
     ),
-    in_a_broker("a compaction that is full claims it all", 120, (CompactionJob, "_learn", learn_to_the_end), near=30),
     in_a_broker(
         "a snapshot of producers is one offset late",
-        120,
+        300,
         (upkeep_module, "producers_snapshot", snapshot_one_later),
-        near=40,
+        near=90,
     ),
     in_a_broker("a machine's replay ends at a short read", 30, (Replay, "catch_up", replay_until_a_read_is_short)),
     in_a_broker(

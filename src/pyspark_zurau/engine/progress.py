@@ -152,7 +152,7 @@ def _late_rows(progress: dict[str, Any]) -> int:
 def _judged(known: Judged | None, new: list[dict[str, Any]]) -> Judged | None:
     for progress in new:
         found = (progress.get("observedMetrics") or {}).get(JUDGED)
-        if found is None:
+        if not found or "dead" not in found:  # Spark Connect does not tell the names of what was observed
             continue
         known = known or Judged()
         is_worse = found["dead"] > known.most_dead
