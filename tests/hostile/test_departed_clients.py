@@ -14,8 +14,8 @@ from zurau.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchT
 FOR_EVER = 2**31 - 1
 CLIENTS = 24
 HELLO = ApiVersionsRequest(client_software_name="hostile", client_software_version="1")
-#: What the broker may hold more than before: the allocator keeps some of what was freed.
-MEMORY_ALLOWED_MB = 150
+#: What four workers may be reading at that moment, and room besides. All polls together would hold 960 MB.
+MEMORY_ALLOWED_MB = 400
 
 
 def open_sockets(pid: int) -> int:
