@@ -126,7 +126,15 @@ def test_a_closed_connection_says_so(broker):
         connection.request(MetadataRequest(topics=[]))
 
 
-def test_a_request_that_was_interrupted_leaves_no_answer_behind_for_the_next(stand_in):
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C interrupts, also where the tests run in the background of a shell, which ignores it there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_request_that_was_interrupted_leaves_no_answer_behind_for_the_next(stand_in, ctrl_c):
     main_thread = threading.main_thread().ident
 
     def interrupt(connection: socket.socket) -> None:
