@@ -16,20 +16,10 @@ def log_failure(what: str) -> Callable[[Pending[Any]], None]:
     """To be called with an outcome; a failure is logged with `what` it means."""
 
     def look(outcome: Pending[Any]) -> None:
-        failure = failure_of(outcome)
-        if failure is not None:
-            report(what, failure)
+        if outcome.error is not None:
+            report(what, outcome.error)
 
     return look
-
-
-def failure_of(outcome: Pending[Any]) -> Exception | None:
-    """Why it failed; None if it did not."""
-    try:
-        outcome.result()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told on
-        return error
-    return None
 
 
 def failure_in(work: Callable[[], Any]) -> Exception | None:
@@ -41,7 +31,7 @@ def failure_in(work: Callable[[], Any]) -> Exception | None:
     return None
 
 
-def report(what: str, failure: Exception) -> None:
+def report(what: str, failure: BaseException) -> None:
     """The disk's faults say what to do; anything else is a defect of ours, and is logged with where it happened."""
     if isinstance(failure, DiskFault):
         log.warning("%s: %s", what, failure)

@@ -13,7 +13,7 @@ from functools import partial
 
 from zurau.broker.directories import Directories
 from zurau.broker.identity import Identity
-from zurau.broker.outcomes import failure_of, report
+from zurau.broker.outcomes import report
 from zurau.errors import DiskFault, Refused
 from zurau.ids import Offset, TopicId, TopicPartition
 from zurau.journal.journal import Journal
@@ -48,7 +48,7 @@ class ClosedPartition:
 
     topic_id: TopicId
     settings: LogSettings
-    fault: Exception
+    fault: BaseException
     tried_at_ms: float
     tries: int = 1
     #: Its topic was deleted.
@@ -175,7 +175,7 @@ class Placement:
 
     def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[Opened]) -> None:
         self._opening.discard(name)
-        failure = failure_of(outcome)
+        failure = outcome.error
         if closed.is_deleted:
             if failure is None:
                 outcome.result()[0].close(clean=False)

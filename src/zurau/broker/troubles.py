@@ -24,7 +24,7 @@ class Trouble:
 
     job: str
     partition: TopicPartition
-    failure: Exception
+    failure: BaseException
     count: int
     rests_until_ms: float
 
@@ -39,7 +39,7 @@ class Troubles:
     def __iter__(self) -> Iterator[Trouble]:
         return iter(self._troubles.values())
 
-    def failed(self, job: str, partition: TopicPartition, failure: Exception) -> None:
+    def failed(self, job: str, partition: TopicPartition, failure: BaseException) -> None:
         self.failure_count += 1
         before = self._troubles.get((job, partition))
         if before is None or str(before.failure) != str(failure):

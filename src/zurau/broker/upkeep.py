@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zurau.broker.broker import Broker
-from zurau.broker.outcomes import failure_in, failure_of
+from zurau.broker.outcomes import failure_in
 from zurau.errors import Abandoned
 from zurau.ids import TopicPartition
 from zurau.partition.opening import producers_snapshot
@@ -92,9 +92,9 @@ class Upkeep:
         self._broker.workers.run(work).then(partial(self._ended, job, partition))
 
     def _ended(self, job: str, partition: Partition, outcome: Pending[Any]) -> None:
-        self._note(job, partition, failure_of(outcome))
+        self._note(job, partition, outcome.error)
 
-    def _note(self, job: str, partition: Partition, failure: Exception | None) -> None:
+    def _note(self, job: str, partition: Partition, failure: BaseException | None) -> None:
         if failure is None:
             self._troubles.worked(job, partition.name)
         elif self._is_here(partition):  # or else it was deleted meanwhile, and nobody misses the work
@@ -161,7 +161,7 @@ class Upkeep:
             # Also after a failure: what the job left behind has to go, and the next one may come.
             finishing = failure_in(lambda: partition.log.finish_compaction(job))
             self._remove_files(partition)
-            failure = failure_of(outcome) or finishing
+            failure = outcome.error or finishing
             if not isinstance(failure, Abandoned):
                 self._note(COMPACTION, partition, failure)
             if failure is None:

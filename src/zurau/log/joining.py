@@ -7,27 +7,32 @@ clients: librdkafka takes it for a message that is too large.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from zurau.errors import DiskFault
 from zurau.ids import Offset
 from zurau.log.segment import Segment
 from zurau.ports import WouldBlock
-from zurau.records.batch import iter_batches
+from zurau.records.batch import walked_end
 from zurau.settings import KIB
 
 #: A read that has so much is enough of an answer.
 JOINED_BYTES = 16 * KIB
 
 
-def join(data: bytes, following: Sequence[Segment], max_bytes: int, upto: Offset, *, may_block: bool) -> bytes:
-    """`data`, and if it is little and reaches the end of its segment, what the following ones hold below `upto`.
+def join(
+    data: bytes, segments: Sequence[Segment], following: int, max_bytes: int, upto: Offset, *, may_block: bool
+) -> bytes:
+    """`data`, and if it is little and reaches the end of its segment, what `segments[following:]` hold below `upto`.
 
     Nothing is added that is wrong in any way: whoever asks for that is told of it.
     """
-    if not data or len(data) >= JOINED_BYTES or not following or _end_of(data) < following[0].base_offset:
+    if not data or len(data) >= JOINED_BYTES or following == len(segments):
+        return data
+    if walked_end(data) < segments[following].base_offset:
         return data
     pieces, size = [data], len(data)
-    for segment in following:
+    for segment in islice(segments, following, None):
         if size >= min(JOINED_BYTES, max_bytes) or segment.base_offset >= upto:
             break
         try:
@@ -38,12 +43,6 @@ def join(data: bytes, following: Sequence[Segment], max_bytes: int, upto: Offset
             break
         pieces.append(piece)
         size += len(piece)
-        if _end_of(piece) < segment.end.offset:
+        if walked_end(piece) < segment.end.offset:
             break
     return b"".join(pieces) if len(pieces) > 1 else data
-
-
-def _end_of(batches: bytes) -> Offset:
-    """The offset after the last of some whole batches."""
-    *_, (last, _) = iter_batches(batches)
-    return last.next_offset

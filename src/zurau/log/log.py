@@ -187,10 +187,11 @@ class Log:
                 raise
             if segment.is_retired:
                 continue
-            following = segments[max(0, number) + 1 :]
-            if data or not following:
-                return join(data, following, max_bytes, min(upto_offset, self.end_offset), may_block=may_block)
-            offset = following[0].base_offset
+            following = max(0, number) + 1
+            if data or following == len(segments):
+                upto = min(upto_offset, self.end_offset)
+                return join(data, segments, following, max_bytes, upto, may_block=may_block)
+            offset = segments[following].base_offset
 
     def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
         """The header of every batch from the one that holds `from_offset` on, past what is damaged. Blocks."""

@@ -36,6 +36,7 @@ COMPRESSION_MASK = 0x07
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 _BASE_OFFSET = struct.Struct(">q")
+_LENGTH = struct.Struct(">8xi")
 _LEADER_EPOCH = struct.Struct(">i")
 _LEADER_EPOCH_AT = 12
 _CRC = struct.Struct(">I")
@@ -118,6 +119,21 @@ def iter_batches(batches: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
         header = parse_header(view, position)
         yield header, view[position : position + header.length]
         position += header.length
+
+
+def walked_end(batches: Buffer) -> Offset:
+    """The offset after the last batch that can be walked to, from header to header.
+
+    Behind a length that cannot be nothing is looked for. Raises `CorruptData` if there is no first batch.
+    """
+    position, last = 0, 0
+    while position + HEADER_BYTES <= len(batches):
+        length = LENGTH_PREFIX_BYTES + _LENGTH.unpack_from(batches, position)[0]
+        if length < HEADER_BYTES:
+            break
+        last = position
+        position += length
+    return parse_header(batches, last).next_offset
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:

@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from zurau.errors import CorruptData
-from zurau.records.batch import HEADER_BYTES, check_crc, iter_batches, parse_header, stamp, stamp_append_time
+from zurau.records.batch import (
+    HEADER_BYTES,
+    check_crc,
+    iter_batches,
+    parse_header,
+    stamp,
+    stamp_append_time,
+    walked_end,
+)
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records
@@ -82,3 +92,12 @@ def test_kinds_of_batches_are_told_apart():
     marker = build_batch([NewRecord(b"\0\0\0\1", b"", timestamp=0)], is_control=True, is_transactional=True)
     header = parse_header(marker)
     assert (header.is_control, header.is_transactional) == (True, True)
+
+
+@pytest.mark.parametrize(("length", "end"), [(None, 3), (-12, 1), (-(2**31), 1), (0, 1), (48, 1), (2**31 - 1, 2)])
+def test_batches_are_walked_up_to_a_length_that_cannot_be(length, end):
+    batches = b"".join(build_batch([NewRecord(None, b"v", timestamp=1)], base_offset=offset) for offset in range(3))
+    damaged = bytearray(batches)
+    if length is not None:
+        struct.pack_into(">i", damaged, len(batches) // 3 + 8, length)
+    assert walked_end(damaged) == end

@@ -9,7 +9,6 @@ nothing. Its look at many partitions is cut into turns.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 from zurau.api.kafka.call import Call
@@ -21,7 +20,7 @@ from zurau.ids import NO_TOPIC_ID, Offset, TopicId
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import WouldBlock
-from zurau.records.batch import LENGTH_PREFIX_BYTES, parse_header
+from zurau.records.batch import parse_header, walked_end
 from zurau.records.compression import Compression
 from zurau.settings import KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -35,8 +34,6 @@ LOOP_READ_BYTES = 1 * MIB
 COUNTED_BYTES = 4 * KIB
 #: A fetch lets records gather for this part of the time that it has waited.
 GATHERING_PART = 8
-
-_LENGTH = struct.Struct(">8xi")
 
 
 @dataclass(slots=True)
@@ -170,7 +167,7 @@ class Gathering:
 
         def work() -> tuple[bytes, Offset]:
             data = partition.read(offset, limit, upto, may_block=True)
-            return data, _end_of(data) if data else offset
+            return data, walked_end(data) if data else offset
 
         # A first batch may be as large as the topic allows.
         reserved = 0 if self._responses is None else max(limit, partition.log.settings.max_message_bytes)
@@ -218,7 +215,7 @@ class Gathering:
             raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if reading.size:
             # It waited with some before: all of it is read again for the answer.
-            reading.next_offset = _end_of(data) if next_offset is None else next_offset
+            reading.next_offset = walked_end(data) if next_offset is None else next_offset
         else:
             reading.data = data
             reading.next_offset = -1 if next_offset is None else next_offset  # it takes a walk over the batches
@@ -238,7 +235,7 @@ class Gathering:
         self._has_dropped = self._has_dropped or bool(self._found)
         async for reading in InTurns(self._found, self._turns):
             if reading.next_offset < 0:
-                reading.next_offset = _end_of(reading.data)
+                reading.next_offset = walked_end(reading.data)
             self._count(-len(reading.data))
             reading.data = b""
         self._found.clear()
@@ -288,12 +285,3 @@ class Gathering:
 
 class Ended(Exception):
     """Whoever wanted the outcome has gone."""
-
-
-def _end_of(batches: bytes) -> Offset:
-    """The offset after the last of some whole batches."""
-    position, last, end = 0, 0, len(batches)
-    while position < end:
-        last = position
-        position += LENGTH_PREFIX_BYTES + _LENGTH.unpack_from(batches, position)[0]
-    return parse_header(batches, last).next_offset
