@@ -17,7 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 #: Where `.pyx` modules lie.
-PACKAGES = ("pyspark_zurau", "zurau/records")
+PACKAGES = ("pyspark_zurau/arrow", "zurau/records")
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
@@ -32,7 +32,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
         except Exception as error:
             if wish == "1":
                 raise
-            self.app.display_warning(f"not compiled, plain Python will serve: {error}")
+            self.app.display_warning(
+                f"NOT COMPILED: {error}\nPlain Python will serve: right, and several times slower. Install a C compiler"
+                " (gcc or clang) and build again; `zurau version` tells how it is."
+            )
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True

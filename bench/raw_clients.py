@@ -41,11 +41,36 @@ def connect(subject: Running, payload: bytes, acks: int = 1) -> RawClient:
     return RawKafka(subject.port, payload, acks)
 
 
-class RawKafka:
+class RawConnection:
+    """Requests and answers of Kafka's protocol."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = _dial(port)
+
+    def encode(self, request: Message, version: int) -> bytes:
+        return b"".join(encode_request(RequestHeader(request.api_key, version, 1, "bench"), request))
+
+    def ask(self, request: Message, version: int) -> Message:
+        self.send(self.encode(request, version))
+        header = RequestHeader(request.api_key, version, 1, "bench")
+        return decode_response(header, memoryview(self.receive()))
+
+    def send(self, frame: bytes) -> None:
+        self._socket.sendall(frame)
+
+    def receive(self) -> bytes:
+        (size,) = struct.unpack(">i", _receive(self._socket, 4))
+        return _receive(self._socket, size)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class RawKafka(RawConnection):
     """Produce to partition 0 of a topic that is made on first sight."""
 
     def __init__(self, port: int, payload: bytes, acks: int = 1, *, make_topic: bool = True) -> None:
-        self._socket = _dial(port)
+        super().__init__(port)
         if make_topic:
             self._make_topic()
         batch = build_batch([NewRecord(None, payload, timestamp=int(time.time() * 1000))])
@@ -59,35 +84,24 @@ class RawKafka:
             raise RuntimeError(f"the broker answered with error code {code}")
 
     def append(self) -> None:
-        self._socket.sendall(self.frame)
-        (size,) = struct.unpack(">i", _receive(self._socket, 4))
-        _receive(self._socket, size)
+        self.send(self.frame)
+        self.receive()
 
     def _append_checked(self) -> int:
         """As `append`, and look at the answer."""
-        self._socket.sendall(self.frame)
-        (size,) = struct.unpack(">i", _receive(self._socket, 4))
-        answer = decode_response(self._header, memoryview(_receive(self._socket, size)))
+        self.send(self.frame)
+        answer = decode_response(self._header, memoryview(self.receive()))
         (topic,) = answer.responses  # type: ignore[attr-defined]
         return int(topic.partition_responses[0].error_code)
-
-    def close(self) -> None:
-        self._socket.close()
 
     def _make_topic(self) -> None:
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True)
         while True:
-            answer = self._ask(asked, _METADATA_VERSION)
+            answer = self.ask(asked, _METADATA_VERSION)
             (topic,) = answer.topics  # type: ignore[attr-defined]
             if topic.error_code == 0 and topic.partitions and topic.partitions[0].error_code == 0:
                 return
             time.sleep(0.002)
-
-    def _ask(self, request: Message, version: int) -> Message:
-        header = RequestHeader(request.api_key, version, 1, "bench")
-        self._socket.sendall(b"".join(encode_request(header, request)))
-        (size,) = struct.unpack(">i", _receive(self._socket, 4))
-        return decode_response(header, memoryview(_receive(self._socket, size)))
 
 
 class RawRedis:

@@ -41,7 +41,7 @@ class CeilingReader(DataSourceReader):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from pyspark_zurau.columns import topic_schema
+        from pyspark_zurau.arrow.columns import topic_schema
 
         count = max(1, min(partition.rows, (1 << 20) // partition.size))
         now_us = int(time.time() * 1e6)
@@ -86,7 +86,7 @@ class CeilingStream(DataSourceStreamReader):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from pyspark_zurau.columns import topic_schema
+        from pyspark_zurau.arrow.columns import topic_schema
 
         count = max(0, partition.end - partition.start)
         numbers = range(partition.start + 1, partition.end + 1)
@@ -109,7 +109,7 @@ class Ceiling(DataSource):
         return "ceiling"
 
     def schema(self) -> object:
-        from pyspark_zurau.columns import topic_schema
+        from pyspark_zurau.arrow.columns import topic_schema
 
         return topic_schema(with_headers=False)
 

@@ -19,8 +19,7 @@ from measure import percentile, show
 from spark_ceiling import ROW_INTERVAL_MS
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
-from zurau.client.courier import ProducerSettings
-from zurau.client.producer import Producer
+from zurau.client.producer import Producer, ProducerSettings
 
 TOPIC = "latency"
 WARM_UP_S = 5

@@ -27,8 +27,7 @@ from spark_ceiling import PARTITIONS, Ceiling, row_value
 from spark_connector import connector_jars
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
-from zurau.client.courier import ProducerSettings
-from zurau.client.producer import Producer
+from zurau.client.producer import Producer, ProducerSettings
 from zurau.ids import TopicPartition
 from zurau.records.builder import encode_record
 from zurau.records.compression import Compression

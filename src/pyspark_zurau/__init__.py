@@ -19,13 +19,18 @@ from typing import TYPE_CHECKING, Any
 from pyspark_zurau.source import DefaultSource
 
 if TYPE_CHECKING:
-    from pyspark_zurau.each_batch import write_each_batch
-    from pyspark_zurau.lag import LagListener, lag_of
-    from pyspark_zurau.spark_session import session
+    from pyspark_zurau.spark.lag import LagListener, lag_of
+    from pyspark_zurau.spark.session import session
+    from pyspark_zurau.writing.each_batch import write_each_batch
 
 __all__ = ["DefaultSource", "LagListener", "lag_of", "session", "write_each_batch"]
 
-_KEPT_IN = {"LagListener": "lag", "lag_of": "lag", "session": "spark_session", "write_each_batch": "each_batch"}
+_KEPT_IN = {
+    "LagListener": "spark.lag",
+    "lag_of": "spark.lag",
+    "session": "spark.session",
+    "write_each_batch": "writing.each_batch",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from pyspark_zurau.worker.plain_errors import told_plainly
+
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
         DataSourceReader,
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-    from pyspark_zurau.values import Values
+    from pyspark_zurau.options.values import Values
 
 
 class DefaultSource(DataSource):
@@ -25,37 +27,43 @@ class DefaultSource(DataSource):
     def name(cls) -> str:
         return "zurau"
 
+    @told_plainly
     def schema(self) -> StructType:
-        from pyspark_zurau.columns import topic_schema
-        from pyspark_zurau.options import wants_headers
+        from pyspark_zurau.arrow.columns import topic_schema
+        from pyspark_zurau.options.read_options import check_options
 
-        return topic_schema(with_headers=wants_headers(self._values()))
+        # Asked for by `load`, so a slip is told there and not when the query is run.
+        return topic_schema(with_headers=check_options(self._values()).with_headers)
 
+    @told_plainly
     def reader(self, schema: StructType) -> DataSourceReader:
-        from pyspark_zurau.columns import checked_schema
-        from pyspark_zurau.options import parse_batch_options
-        from pyspark_zurau.reader import BatchReader
+        from pyspark_zurau.arrow.columns import checked_schema
+        from pyspark_zurau.options.read_options import parse_batch_options
+        from pyspark_zurau.reading.batch import BatchReader
 
         return BatchReader(parse_batch_options(self._values()), checked_schema(schema))
 
+    @told_plainly
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        from pyspark_zurau.columns import checked_schema
-        from pyspark_zurau.options import parse_stream_options
-        from pyspark_zurau.stream import StreamReader
+        from pyspark_zurau.arrow.columns import checked_schema
+        from pyspark_zurau.options.read_options import parse_stream_options
+        from pyspark_zurau.reading.stream import StreamReader
 
         return StreamReader(parse_stream_options(self._values()), checked_schema(schema))
 
+    @told_plainly
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from pyspark_zurau.sink import BatchWriter, parse_write_options
+        from pyspark_zurau.writing.sink import BatchWriter, parse_write_options
 
         return BatchWriter(parse_write_options(self._values(), schema, overwrite=overwrite))
 
+    @told_plainly
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
-        from pyspark_zurau.sink import StreamWriter, parse_write_options
+        from pyspark_zurau.writing.sink import StreamWriter, parse_write_options
 
         return StreamWriter(parse_write_options(self._values(), schema, overwrite=overwrite))
 
     def _values(self) -> Values:
-        from pyspark_zurau.values import Values
+        from pyspark_zurau.options.values import Values
 
         return Values(self.options)

@@ -91,6 +91,10 @@ class EpochHistory:
         if before:
             self._replace([EpochMark(before[-1].epoch, offset), *self.marks[len(before) :]])
 
+    def restart(self, mark: EpochMark) -> None:
+        """The log begins anew here, without records: the epoch is that of the last one before."""
+        self._replace([mark])
+
     def _following(self, epoch: Epoch) -> int:
         return bisect_right(self.marks, epoch, key=lambda mark: mark.epoch)
 

@@ -1,12 +1,12 @@
 """Five kinds of error, by whose fault it is and so by what happens next.
 
-| kind                | whose fault           | what happens                                               |
-|---------------------|-----------------------|------------------------------------------------------------|
-| `Refused`           | nobody's: an answer   | becomes the protocol's error code in the response           |
-| `ProtocolViolation` | the peer's            | that connection is closed, nothing else                     |
-| `SettingsError`     | the operator's        | refuse to start; the message names the setting and the fix  |
-| `DiskFault`         | the world's           | the operation fails, reads go on; what is stored stays true |
-| `AssertionError`    | ours                  | never caught on purpose                                     |
+| kind                | whose fault           | what happens                                                 |
+|---------------------|-----------------------|--------------------------------------------------------------|
+| `Refused`           | nobody's: an answer   | becomes the protocol's error code in the response            |
+| `ProtocolViolation` | the peer's            | that connection is closed, nothing else                      |
+| `SettingsError`     | the operator's        | refuse to start; the message names the setting and the fix   |
+| `DiskFault`         | the world's           | the operation fails, reads go on; what is stored stays true  |
+| `AssertionError`    | ours                  | never handled: the process stops, or the replica it concerns |
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class FlushFailed(DiskFault):
     """The disk could not keep what was written: it may be lost, and asking again would report success."""
 
 
+class UnreadableData(DiskFault):
+    """The disk cannot read what was written to this place (an input/output error)."""
+
+
 class Abandoned(DiskFault):
     """A compaction was told to end before it was done; nothing has changed."""
 
@@ -59,3 +63,9 @@ class CorruptData(DiskFault):
 
 class OffsetOutOfRange(ZurauError):
     """A read was asked for an offset that the log does not hold (any more, or yet)."""
+
+
+def raise_if_broken(error: BaseException) -> None:
+    """For whoever carries errors on: an invariant that does not hold is not to be answered, logged and lived with."""
+    if isinstance(error, AssertionError):
+        raise error

@@ -6,6 +6,9 @@ it runs until the first `Pending` that is not done, and goes on from there when 
 an event loop, so the same handlers run in the simulator.
 
 A coroutine whose client is gone is ended where it waits: its `finally` clauses give back what it holds.
+
+Whatever a coroutine raises is carried to whoever asks for its result, except for a broken invariant (`AssertionError`):
+that is raised at once, through whoever made it go on, because nobody may ever ask.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from inspect import CORO_RUNNING, getcoroutinestate
 from typing import Any, Generic, TypeVar
+
+from zurau.errors import raise_if_broken
 
 T = TypeVar("T")
 
@@ -105,6 +110,7 @@ class Running(Pending[T]):
             self.resolve(stop.value)
         except Exception as error:  # noqa: BLE001 - carried to whoever asks for the result
             self._coroutine = None
+            raise_if_broken(error)
             self.fail(error)
         else:
             if self._coroutine is None:
@@ -140,6 +146,7 @@ def start(coroutine: Coroutine[Any, None, T], resume: Callable[[Running[Any]], N
     except StopIteration as stop:
         return done(stop.value)  # as most are: nothing more is made for those
     except Exception as error:  # noqa: BLE001 - carried to whoever asks for the result
+        raise_if_broken(error)
         failed: Pending[T] = Pending()
         failed.fail(error)
         return failed

@@ -6,12 +6,14 @@ handed these and import neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from zurau.counters import Counters
+from zurau.errors import FlushFailed
+from zurau.ids import BrokerId
 from zurau.pending import Pending, done
 
 T = TypeVar("T")
@@ -42,6 +44,13 @@ class File(Protocol):
         """
 
     def truncate(self, size: int) -> None: ...
+
+    def write_again(self, position: int) -> None:
+        """Write what is there from `position` on once more, in its place, so that the next flush makes it safe.
+
+        After a flush that failed the system may hold bytes that it takes for written: a flush alone would pass over
+        them, and report success.
+        """
 
     def flush(self) -> None:
         """Return when everything appended so far survives a power failure. Blocks: call it from a worker."""
@@ -87,6 +96,12 @@ class Disk(Protocol):
 
     def flush_directory(self, path: str) -> None: ...
 
+    def flush_all(self) -> None:
+        """Return when everything written, made or renamed so far survives a power failure. Blocks: keep it rare.
+
+        For many files it is much quicker than a flush of each.
+        """
+
     def free_bytes(self) -> int: ...
 
 
@@ -110,11 +125,73 @@ class Workers(Protocol):
     def run(self, work: Callable[[], T]) -> Pending[T]: ...
 
 
+#: What is left of a flush when everything on the disk was flushed since. It is told the fault if that failed, and then
+#: raises it as its own. Blocks.
+AfterAll = Callable[[FlushFailed | None], None]
+
+
 class Flusher(Protocol):
     """Group commit: whatever asks for a flush while one is under way shares the next one."""
 
-    def flush(self, work: Callable[[], None]) -> Pending[None]:
-        """Run `work` (blocking flushes of files) in the flush thread; done, or failed with its `DiskFault`."""
+    def flush(
+        self, work: Callable[[], None], client: Hashable = None, after_all: AfterAll | None = None
+    ) -> Pending[None]:
+        """Run `work` (blocking flushes of files) in the flush thread; done, or failed with its `DiskFault`.
+
+        `client`: whose writes are flushed; clients take turns. `after_all`: what to do instead when many wait, and the
+        whole disk is flushed for all of them at once.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Advertised:
+    """Where a broker is found, by the name of the listener."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What a broker says of itself to another, first of all."""
+
+    broker: BrokerId
+    #: Empty: in none yet.
+    cluster_id: str
+    #: Sixteen bytes: which disk this is.
+    directory_id: bytes
+    #: Sixteen random bytes: which start of the process this is.
+    incarnation: bytes
+    is_metadata_empty: bool
+    listeners: tuple[Advertised, ...] = ()
+    rack: str | None = None
+    #: The minor version of the protocol between brokers that it speaks.
+    minor_version: int = 0
+
+
+class Peers(Protocol):
+    """Other brokers, as frames of bytes."""
+
+    def send(self, to: BrokerId, frame: Sequence[Buffer]) -> None:
+        """Send a frame with its size. What is sent to a broker that cannot be reached is dropped: sessions notice, and
+        ask again. Nothing that is sent may change afterwards."""
+
+
+class PeerListener(Protocol):
+    """Who is told what other brokers send. Never from within `Peers.send`."""
+
+    def connected(self, peer: Handshake) -> None:
+        """From now on frames come and go."""
+
+    def received(self, sender: BrokerId, frame: memoryview) -> None:
+        """A whole frame, without its size. A `ProtocolViolation` ends the connection."""
+
+    def progressed(self, broker: BrokerId) -> None:
+        """Part of a large frame has come from there, or gone there. Said now and then."""
+
+    def lost(self, broker: BrokerId) -> None:
+        """Whatever was under way in either direction may be lost. Comes once for each `connected`."""
 
 
 class Turns(Protocol):
@@ -143,6 +220,17 @@ class Randomness(Protocol):
     def below(self, bound: int) -> int: ...
 
 
+class Observer(Protocol):
+    """Sees every step of every replica: for simulators, which check them."""
+
+    def stepped(self, partition: Any, replica: Any, event: Any, effects: Sequence[Any]) -> None: ...
+
+
+def raise_it(error: BaseException) -> None:
+    """For worlds in which somebody looks on: tests and simulations."""
+    raise error
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """All ports together, as a broker is handed them."""
@@ -157,3 +245,7 @@ class World:
     boot_id: str
     turns: Turns = field(default_factory=EndlessTurn)
     counters: Counters = field(default_factory=Counters)
+    observer: Observer | None = None
+    #: An invariant is broken, and the harm cannot be kept to one replica: ends the process at once, loudly, with
+    #: nothing more written. An `AssertionError` that nobody contains ends here by itself.
+    fail: Callable[[BaseException], None] = raise_it

@@ -48,14 +48,27 @@ class Setting:
 
     def parse(self, text: str) -> Any:
         """The typed value of `text`, or a `SettingsError` that says what would be right."""
+        value = self._typed(text)
+        self.check(value)
+        return value
+
+    def nearest(self, text: str) -> Any:
+        """As `parse`, but a number that is too small or too large counts as the nearest that is not."""
+        value = self._typed(text)
+        if self.at_least is not None:
+            value = max(value, self.kind(self.at_least))
+        if self.at_most is not None:
+            value = min(value, self.kind(self.at_most))
+        self.check(value)
+        return value
+
+    def _typed(self, text: str) -> Any:
         try:
-            value = _PARSERS[self.kind](text.strip())
+            return _PARSERS[self.kind](text.strip())
         except (ValueError, KeyError):
             raise SettingsError(
                 f"{self.kafka_name}={text!r} is not {_KIND_WORDS[self.kind]}; for example {self.text(self.default)!r}"
             ) from None
-        self.check(value)
-        return value
 
     def check(self, value: Any) -> None:
         # Asked this way round so that "nan" is refused too.

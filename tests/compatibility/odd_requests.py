@@ -174,9 +174,12 @@ def _create_topics(table: Questions) -> None:
     for key, value in {
         "cleanup.policy": "nonsense", "retention.ms": "abc", "segment.bytes": "0", "max.message.bytes": "-1",
         "no.such.setting": "1", "compression.type": "brotli", "min.insync.replicas": "0", "": "1",
-        "message.timestamp.type": "Never", "flush.messages": "0", "retention.bytes": "-2",
+        "message.timestamp.type": "Never", "flush.messages": "0", "retention.bytes": "-2", "segment.ms": "0",
+        "segment.jitter.ms": "-1", "segment.index.bytes": "3",
     }.items():  # fmt: skip
         ask(f"{key!r} = {value}", CreatableTopic("new", 1, 1, [], [CreatableTopicConfig(key, value)]))
+    for size in (14, 1_048_575, 1_048_576):
+        ask(f"segments of {size}", CreatableTopic("new", 1, 1, [], [CreatableTopicConfig("segment.bytes", str(size))]))
     ask("a null value", CreatableTopic("new", 1, 1, [], [CreatableTopicConfig("retention.ms", None)]))
     for name, assignments in {
         "one broker": [(0, [1])], "an unknown broker": [(0, [9])], "no brokers": [(0, [])],

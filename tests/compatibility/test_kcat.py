@@ -12,7 +12,7 @@ from apache_kafka import Unavailable
 from driver import CLIENTS
 
 from zurau.client.cluster import Cluster
-from zurau.client.fetcher import Fetcher
+from zurau.client.consumer import Fetcher
 from zurau.ids import TopicPartition
 from zurau.records.compression import Compression
 

@@ -115,7 +115,11 @@ class Reader(threading.Thread):
 @pytest.mark.timeout(max(300, ROUNDS * 30))
 @pytest.mark.parametrize(
     "settings",
-    [{"flush": "fsync"}, {"flush": "os"}, {"flush": "fsync", "segment_bytes": 20_000, "index_interval_bytes": 500}],
+    [
+        {"flush": "fsync"},
+        {"flush": "os"},
+        {"flush": "fsync", "internal_segment_bytes": 20_000, "index_interval_bytes": 500},
+    ],
     ids=["fsync", "os", "small-segments"],
 )
 def test_nothing_acknowledged_is_lost_or_doubled_by_kill_nine(tmp_path, settings):

@@ -180,11 +180,11 @@ def test_the_mirror_makes_topics_and_copies_records_where_it_has_to_log_in(prope
 def test_the_spark_source_and_sink_pass_the_settings_on(properties, protocol, mechanism):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'zurau[spark]'")
     types = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed: pip install 'zurau[spark]'")
-    from pyspark_zurau.columns import topic_schema
-    from pyspark_zurau.options import parse_batch_options
-    from pyspark_zurau.reader import BatchReader
-    from pyspark_zurau.sink import parse_write_options, write_rows
-    from pyspark_zurau.values import Values
+    from pyspark_zurau.arrow.columns import topic_schema
+    from pyspark_zurau.options.read_options import parse_batch_options
+    from pyspark_zurau.options.values import Values
+    from pyspark_zurau.reading.batch import BatchReader
+    from pyspark_zurau.writing.sink import parse_write_options, write_rows
 
     topic = f"topic-{uuid.uuid4().hex[:8]}"
     options = {f"kafka.{name}": value for name, value in properties(protocol, mechanism).items()}

@@ -12,11 +12,11 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zu
 import confluent_kafka
 from pyspark.sql.types import StringType, StructType
 
-from pyspark_zurau.columns import topic_schema
-from pyspark_zurau.options import parse_batch_options
-from pyspark_zurau.reader import BatchReader
-from pyspark_zurau.sink import parse_write_options, write_rows
-from pyspark_zurau.values import Values
+from pyspark_zurau.arrow.columns import topic_schema
+from pyspark_zurau.options.read_options import parse_batch_options
+from pyspark_zurau.options.values import Values
+from pyspark_zurau.reading.batch import BatchReader
+from pyspark_zurau.writing.sink import parse_write_options, write_rows
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 

@@ -201,9 +201,9 @@ def peak_mb(broker) -> float:
 
 
 def test_bombs_are_compacted_and_nobody_else_notices(start_broker, connect, watch, record_property):
-    broker = start_broker(log_cleaner_backoff_ms=100)
+    broker = start_broker(log_cleaner_backoff_ms=100, internal_segment_bytes=10_000)
     attacker = connect(broker)
-    compacting = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0", "segment_bytes": "10000"}
+    compacting = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0"}
     attacker.create_topic("keys", max_message_bytes="20000000", **compacting)
     bystander = watch(broker)
     many = bomb(tiny_records(200_000), Compression.ZSTD, 200_000)

@@ -41,10 +41,10 @@ def value(partition: int, offset: int) -> bytes:
 @pytest.fixture(scope="module", params=["killed", "stopped"])
 def template(request, tmp_path_factory) -> Path:
     """A data directory whose broker was killed, or stopped in good order."""
-    broker = ZurauBroker(tmp_path_factory.mktemp("template"))
+    broker = ZurauBroker(tmp_path_factory.mktemp("template"), internal_segment_bytes=3500)
     broker.start()
     client = Attacker(broker.port)
-    client.create_topic(TOPIC, len(FILES), segment_bytes="3500", index_interval_bytes="600")
+    client.create_topic(TOPIC, len(FILES), index_interval_bytes="600")
     produce(client, range(RECORDS // 2))
     client.leave()
     broker.stop()  # from now on it is known where each log starts

@@ -18,9 +18,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "com
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
-from zurau.client.courier import ProducerSettings
 from zurau.client.offsets import end_offsets, start_offsets
-from zurau.client.producer import Producer
+from zurau.client.producer import Producer, ProducerSettings
 from zurau.ids import TopicPartition
 from zurau.records.compression import Compression
 from zurau.records.record import Record
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 MISSING = [name for name in ("pyspark", "pyarrow") if importlib.util.find_spec(name) is None]
 PATIENCE_S = 60.0
-#: Compiled little and collected simply: a session for small data starts twice as fast.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -108,25 +105,9 @@ def contents(broker: Broker) -> Callable[..., list[tuple[TopicPartition, Record]
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from pyspark_zurau import session
-    from zurau.errors import SettingsError
-
-    settings = {
-        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.sql.streaming.stopTimeout": "60s",
-    }
-    try:
-        running = session("zurau-tests", master="local[2]", settings=settings)
-    except SettingsError as error:
-        pytest.skip(str(error))
-    running.sparkContext.setLogLevel("OFF")
-    yield running
-    running.stop()
+def spark(zurau_spark: SparkSession) -> SparkSession:
+    """The session that users have in their tests."""
+    return zurau_spark
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 from driver import wait_until
 
-from pyspark_zurau.java import find_java_home
+from pyspark_zurau.spark.java import find_java_home
 
 HOME = Path(pyspark.__file__).parent
 SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

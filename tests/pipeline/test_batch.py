@@ -125,3 +125,12 @@ def test_a_poisoned_batch_stops_the_query_and_is_named(read, new_topic, produce,
     segment.write_bytes(content)
     with pytest.raises(Exception, match=f"{topic}-0 at offset 1: the checksum does not fit"):
         read(topic).collect()
+
+
+def test_a_slip_in_an_option_is_told_by_load_in_one_sentence(read):
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as raised:
+        read("any", startingOfsets="earliest")
+    assert "there is no option startingofsets; did you mean startingOffsets?" in str(raised.value).splitlines()[0]
+    assert "Traceback" not in str(raised.value)

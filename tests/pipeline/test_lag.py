@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zu
 from driver import wait_until
 
 from pyspark_zurau import LagListener, lag_of
-from zurau.client.group_admin import GroupAdmin
+from zurau.client.groups.admin import GroupAdmin
 from zurau.ids import TopicPartition
 
 pytestmark = pytest.mark.xdist_group("spark")

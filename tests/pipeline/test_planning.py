@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'zurau[spark]'")
 
-from pyspark_zurau.columns import topic_schema
-from pyspark_zurau.errors import DataLost
-from pyspark_zurau.options import parse_batch_options
-from pyspark_zurau.reader import BatchReader
-from pyspark_zurau.values import Values
+from pyspark_zurau.arrow.columns import topic_schema
+from pyspark_zurau.options.read_options import parse_batch_options
+from pyspark_zurau.options.values import Values
+from pyspark_zurau.reading.batch import BatchReader
+from pyspark_zurau.reading.errors import DataLost
 from zurau.client.errors import BrokerUnreachable, TimedOut
 from zurau.errors import SettingsError
 

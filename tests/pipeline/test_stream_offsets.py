@@ -11,11 +11,11 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'zu
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
-from pyspark_zurau.columns import topic_schema
-from pyspark_zurau.errors import DataLost, SourceChanged
-from pyspark_zurau.options import parse_stream_options
-from pyspark_zurau.stream import StreamReader
-from pyspark_zurau.values import Values
+from pyspark_zurau.arrow.columns import topic_schema
+from pyspark_zurau.options.read_options import parse_stream_options
+from pyspark_zurau.options.values import Values
+from pyspark_zurau.reading.errors import DataLost, SourceChanged
+from pyspark_zurau.reading.stream import StreamReader
 from zurau.ids import TopicPartition
 
 

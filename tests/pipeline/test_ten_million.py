@@ -9,8 +9,8 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip instal
 
 from pyspark.sql.types import StringType, StructType
 
-from pyspark_zurau.sink import parse_write_options, write_rows
-from pyspark_zurau.values import Values
+from pyspark_zurau.options.values import Values
+from pyspark_zurau.writing.sink import parse_write_options, write_rows
 from zurau.client.offsets import end_offsets
 
 pytestmark = pytest.mark.xdist_group("spark")

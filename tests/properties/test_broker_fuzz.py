@@ -21,7 +21,7 @@ from zurau.errors import ProtocolViolation
 from zurau.log.settings import LogSettings
 from zurau.records.builder import NewRecord, build_batch
 from zurau.settings import HOUR_MS
-from zurau.simulation.broker import CALLER, SimulatedBroker
+from zurau.simulation.broker import CLIENT, SimulatedBroker
 from zurau.simulation.client import SimulatedClient
 from zurau.simulation.constants import constants
 from zurau.simulation.world import BEGINNING_MS
@@ -102,7 +102,7 @@ def frames(draw: Any, api: Api, number: int) -> bytes:
 
 def answers_or_refuses(client: SimulatedClient, frame: bytes) -> None:
     try:
-        _, pending = answer(memoryview(bytearray(frame)), CALLER, client.broker.broker)
+        _, pending = answer(memoryview(bytearray(frame)), CLIENT, client.broker.broker)
         client.broker.clock.advance(50)
         if pending.is_done:  # a long poll may take its time
             pending.result()
@@ -172,7 +172,7 @@ def test_a_well_formed_request_is_answered_however_extreme(api: Api, data: st.Da
     version = data.draw(st.sampled_from(api.versions))
     request = data.draw(extreme_requests(api, version))
     frame = b"".join(encode_request(RequestHeader(api.key, version, 1, "fuzz"), request))[4:]
-    _, pending = answer(memoryview(bytearray(frame.replace(EVENTS_ID, topic_id))), CALLER, client.broker.broker)
+    _, pending = answer(memoryview(bytearray(frame.replace(EVENTS_ID, topic_id))), CLIENT, client.broker.broker)
     client.broker.clock.advance(50)
     if not pending.is_done:  # a long poll, or a barrier
         client.broker.clock.advance(HOUR_MS)

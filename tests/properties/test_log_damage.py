@@ -49,7 +49,7 @@ def windows(scan_bytes: int, walk_bytes: int):
     with (
         patch("zurau.log.scan.SCAN_BYTES", scan_bytes),
         patch("zurau.log.batch_file.WALK_BYTES", walk_bytes),
-        patch("zurau.log.glance.WALK_BYTES", walk_bytes),
+        patch("zurau.log.segment_checks.WALK_BYTES", walk_bytes),
     ):
         yield
 

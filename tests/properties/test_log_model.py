@@ -12,7 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from zurau.epochs import Position
 from zurau.errors import DiskFault, OffsetOutOfRange
+from zurau.log.epochs import end_offset_for
 from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
@@ -20,6 +22,7 @@ from zurau.records.batch import BatchHeader, iter_batches, parse_header, stamp
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
 from zurau.records.record import iter_records
+from zurau.settings import INT32_MAX
 from zurau.simulation.constants import constants
 from zurau.simulation.disk import SimulatedDisk
 
@@ -131,7 +134,7 @@ class LogMachine(RuleBasedStateMachine):
     def truncate(self, share: float) -> None:
         self.finish_flush()
         start, end = self.log.start_offset, self.log.end_offset
-        self.log.truncate_to(start + int(share * (end - start)))
+        self.log.truncate(Position(INT32_MAX, start + int(share * (end - start))))
         self.forget_from(self.log.end_offset)
 
     @rule()
@@ -213,7 +216,7 @@ class LogMachine(RuleBasedStateMachine):
         for batch in self.batches:
             one = header(batch)
             if one.base_offset >= self.log.start_offset:
-                known, end = self.log.epochs.end_offset_for(one.leader_epoch, self.log.end_offset)
+                known, end = end_offset_for(self.log.epochs, one.leader_epoch, self.log.end_offset)
                 assert known == one.leader_epoch
                 assert end > one.last_offset
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
-native = pytest.importorskip("pyspark_zurau._decode", reason="the decoder was not compiled here")
+native = pytest.importorskip("pyspark_zurau.arrow._decode", reason="the decoder was not compiled here")
 
-from pyspark_zurau import pure_decode
-from pyspark_zurau.layout import HEADERS, KEYS, VALUES, Columns, Part
+from pyspark_zurau.arrow import pure_decode
+from pyspark_zurau.arrow.layout import HEADERS, KEYS, VALUES, Columns, Part
 from zurau.errors import CorruptData
 from zurau.records.batch import HEADER_BYTES, parse_header, stamp_append_time
 from zurau.records.builder import NewRecord, build_batch

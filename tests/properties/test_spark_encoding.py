@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'zurau[spark]'")
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
-native = pytest.importorskip("pyspark_zurau._encode", reason="the encoder was not compiled here")
+native = pytest.importorskip("pyspark_zurau.arrow._encode", reason="the encoder was not compiled here")
 
-from pyspark_zurau import encode, pure_encode
+from pyspark_zurau.arrow import encode, pure_encode
 from zurau.records.builder import build_packed_batch
 from zurau.records.partitioner import partition_for_key
 from zurau.records.record import iter_records

@@ -90,7 +90,7 @@ class Story:
     def broker_settings(self) -> BrokerSettings:
         return BrokerSettings(
             offsets_topic_num_partitions=2,
-            offsets_topic_segment_bytes=self.chance.choice([300, 5000, 1 << 20]),
+            internal_segment_bytes=self.chance.choice([0, 300, 5000]),
             log_cleaner_backoff_ms=self.chance.choice([25, 500]),
             log_retention_check_interval_ms=self.chance.choice([25, 500]),
         )

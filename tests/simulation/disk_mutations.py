@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import msgspec
 from planted import in_sync, quorum
 
 from zurau.epochs import EpochMark, Position
@@ -42,7 +43,7 @@ def _flipped(batch: Batch) -> Batch:
     if not has_producer(batch):
         return batch
     producer, sequence = written_by(batch)
-    return dataclasses.replace(batch, data=f"{producer}.{sequence ^ 64}".encode())
+    return msgspec.structs.replace(batch, data=f"{producer}.{sequence ^ 64}".encode())
 
 
 def put_back_under_its_old_name(self: ReplicaGroup, host: Host) -> None:

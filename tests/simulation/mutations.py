@@ -16,6 +16,8 @@ import sys
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
+from broker_mutations import BROKER_MUTATIONS
 from disk_mutations import DISK_MUTATIONS
 from planted import find, in_sync, quorum
 from stream_mutations import STREAM_MUTATIONS
@@ -189,7 +191,7 @@ def commit_by_too_few(self: InSyncLeader) -> None:
 
 def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
     if isinstance(event, Received):
-        event = Received(dataclasses.replace(event.message, epoch=self._state.epoch))
+        event = Received(msgspec.structs.replace(event.message, epoch=self._state.epoch))
     return _in_sync_handle(self, event)
 
 
@@ -309,6 +311,7 @@ MUTATIONS = (
     *DISK_MUTATIONS,
     *STREAM_MUTATIONS,
     *WINDOW_MUTATIONS,
+    *BROKER_MUTATIONS,
 )
 
 

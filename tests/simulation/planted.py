@@ -10,16 +10,20 @@ from unittest.mock import patch
 
 from broker_story import ROOMS, run_with
 
+from zurau.simulation.brokers import search as brokers
 from zurau.simulation.cluster.search import run_seed
 from zurau.simulation.cluster.swarm import Mode
 from zurau.simulation.constants import draw
+
+Where = Mode | Literal["broker", "brokers"]
 
 
 @dataclass(frozen=True)
 class Mutation:
     name: str
-    #: Where it is looked for: a cluster's replicas in one of their modes, or a whole broker with constants drawn.
-    mode: Mode | Literal["broker"]
+    #: Where it is looked for: a cluster's replicas in one of their modes, a broker that is asked one thing after the
+    #: other, or whole brokers in a world of their own.
+    mode: Where
     #: Seeds within which it has to be found: a few times as many as it took.
     seeds: int
     patches: tuple[tuple[Any, str, Any], ...]
@@ -48,8 +52,11 @@ def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, str] | None:
     return None
 
 
-def _run(mode: Mode | Literal["broker"], seed: int) -> str:
+def _run(mode: Where, seed: int) -> str:
     """What noticed that something is wrong, if anything did."""
+    if mode == "brokers":
+        found = brokers.run_seed(brokers.LONE, seed).violation
+        return "" if found is None else found.invariant
     if mode != "broker":
         violation = run_seed(mode, seed).violation
         return "" if violation is None else violation.invariant
@@ -70,3 +77,7 @@ def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0
 
 def in_a_broker(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
     return Mutation(name, "broker", seeds, patches, near)
+
+
+def in_brokers(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
+    return Mutation(name, "brokers", seeds, patches, near)

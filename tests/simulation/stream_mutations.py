@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+import msgspec
 from planted import in_sync, quorum
 
 from zurau.epochs import Position
@@ -50,7 +50,7 @@ def answer_and_leave_standing(self: SessionServer) -> SessionResponse | None:
 
 
 def closed_is_not_heard(self: SessionClient, response: SessionResponse, now_ms: int) -> Any:
-    return _answered(self, dataclasses.replace(response, closed=()), now_ms)
+    return _answered(self, msgspec.structs.replace(response, closed=()), now_ms)
 
 
 def nothing_is_closed(self: SessionServer, partition: PartitionId) -> None:
@@ -66,7 +66,7 @@ def any_question_will_do(self: SessionServer, request: SessionRequest, now_ms: i
 
 def any_answer_will_do(self: SessionClient, response: SessionResponse, now_ms: int) -> Any:
     if not response.is_unknown:
-        response = dataclasses.replace(response, session=self._session, number=self._answered + 1)
+        response = msgspec.structs.replace(response, session=self._session, number=self._answered + 1)
     return _answered(self, response, now_ms)
 
 
@@ -78,7 +78,7 @@ def answers_are_about_what_is_asked_now(self: SessionClient, partition: Partitio
 def answers_that_took_too_long(self: SessionServer, partition: PartitionId, message: Message) -> None:
     asked = self._waiting.get(partition)
     if isinstance(message, Fetched | FetchRefused) and asked is not None:
-        message = dataclasses.replace(message, fetch_id=asked.fetch.fetch_id)
+        message = msgspec.structs.replace(message, fetch_id=asked.fetch.fetch_id)
     _tell(self, partition, message)
 
 

@@ -117,7 +117,7 @@ def test_a_first_start_that_power_failure_cut_short_is_done_again(operations):
     with suppress(DiskFault, Refused):
         SimulatedBroker(operations, LogSettings(), disk=disk)
     disk.crash()
-    broker = SimulatedBroker(operations, LogSettings(), disk=disk)
+    broker = SimulatedBroker(1000 + operations, LogSettings(), disk=disk)
     assert SimulatedClient(broker).create_topic("t") == ErrorCode.NONE
 
 
@@ -326,11 +326,11 @@ def test_a_damaged_journal_is_told_and_stops_nothing(broker, client, disk):
 
 def test_deleted_topics_leave_the_journal(broker, client, disk):
     name = LogId(broker.broker.image.topics["t"].topic_id, 0)
-    assert name in read_journal(disk).known.flushed
+    assert name in read_journal(disk).known.replicas
     client.delete_topic("t")
     broker.clock.advance(1000)
     broker.stop()
-    assert name not in read_journal(disk).known.flushed
+    assert name not in read_journal(disk).known.replicas
 
 
 def test_a_topic_that_was_deleted_before_a_crash_leaves_the_journal_too(broker, client, disk):
@@ -338,4 +338,4 @@ def test_a_topic_that_was_deleted_before_a_crash_leaves_the_journal_too(broker, 
     client.delete_topic("t")
     broker.lose_power()
     broker.start()
-    assert name not in read_journal(disk).known.flushed or name not in broker.broker.journal.logs
+    assert name not in read_journal(disk).known.replicas or name not in broker.broker.journal.logs

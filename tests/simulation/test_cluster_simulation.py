@@ -13,7 +13,7 @@ import pytest
 from mutations import MUTATIONS
 
 from zurau.cli.main import main
-from zurau.simulation.cluster.search import MODES, report, run_seed
+from zurau.simulation.cluster.search import MODES, run_seed, search
 from zurau.simulation.cluster.transcript import Transcript
 
 #: The same ones every time, so that a change that breaks something is told from one that was unlucky.
@@ -71,7 +71,7 @@ def test_a_failure_is_told_with_fewer_faults_and_a_way_to_see_it_again():
         seed, outcome = next(
             (seed, outcome) for seed in range(300) if (outcome := run_seed("quorum", seed)).violation is not None
         )
-        found = report("quorum", seed, outcome.violation.invariant)
+        found = search("quorum").report(seed, outcome.violation.invariant)
         again = run_seed("quorum", seed, found.faults)
     assert str(again.violation) == found.violation
     assert len(found.faults) < 10

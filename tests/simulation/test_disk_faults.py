@@ -27,7 +27,7 @@ METADATA_LOG = "__cluster_metadata-0/00000000000000000000.log"
 MANY_SEEDS = range(25)
 #: Tests that damage the metadata log mean its only file, all of its records, and before the journal knows of them.
 NOT_HERE = (
-    "broker.broker.METADATA_SEGMENT_BYTES",
+    "broker.metadata_log.METADATA_SEGMENT_BYTES",
     "broker.metadata_snapshots.RECORDS_MIN",
     "journal.journal.WRITE_AFTER_MS",
 )
@@ -135,7 +135,7 @@ def test_members_that_fall_silent_on_a_full_disk_are_given_up_all_the_same(clien
     assert client.broker.tell(request, 3).error_code == ErrorCode.NONE
     fill(disk)
     client.broker.clock.advance(60_000)
-    assert len(client.broker.broker.group_host("g").machine.groups["g"].members) == 0
+    assert len(client.broker.broker.groups_of("g").machine.groups["g"].members) == 0
 
 
 def test_a_stop_on_a_full_disk_loses_nothing(client, disk):
@@ -231,7 +231,7 @@ def test_a_damaged_metadata_log_is_not_replayed_as_something_else(client, disk):
     client.broker.stop()
     disk.flip_bit(METADATA_LOG, position)
     with pytest.raises(
-        DiskFault, match=r"offset 3 damaged .*does not start.*zurau log check.*restore.*zurau log repair"
+        DiskFault, match=r"offset 4 damaged .*does not start.*zurau log check.*restore.*zurau log repair"
     ):
         client.broker.start()
 

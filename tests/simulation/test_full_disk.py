@@ -8,6 +8,7 @@ from zurau.broker.health import Kind
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import DiskFault
 from zurau.log.settings import LogSettings
+from zurau.pending import start
 from zurau.settings import MINUTE_MS
 from zurau.simulation.broker import SimulatedBroker
 from zurau.simulation.client import SimulatedClient
@@ -137,7 +138,7 @@ def test_groups_are_served_once_their_partition_could_be_opened(broker, client, 
 @pytest.mark.parametrize("retention", [{"retention.bytes": "2000"}, {"retention.ms": "1000"}])
 def test_retention_makes_room_on_a_disk_that_has_none(broker, client, disk, retention):
     """Also while the partition itself cannot store the epoch of this start, which its first write needs."""
-    client.create_topic("old", {"segment.bytes": "1000", **retention})
+    client.create_topic("old", {"segment.ms": "1", **retention})
     for _ in range(20):
         client.produce("old", client.batch(b"x" * 300))
     broker.stop()
@@ -157,10 +158,10 @@ def test_deleting_records_without_room_changes_nothing(broker, client, disk):
     partition = broker.broker.partition("t", 0)
     leave(disk, 0)
     with pytest.raises(Exception, match="full"):
-        partition.delete_records_before(1)
+        broker.wait(start(partition.delete_records_before(1)))
     assert partition.log.start_offset == 0
     make_room(broker)
-    assert partition.delete_records_before(1) == 1
+    assert broker.wait(start(partition.delete_records_before(1))) == 1
 
 
 def test_a_start_without_room_says_so_and_works_later(broker, client, disk):

@@ -109,10 +109,9 @@ def test_one_life_takes_fewer_operations_than_are_tried():
 def noted_when_written_instead_of_flushed(monkeypatch) -> None:
     write = Partition._write
 
-    def write_and_note(self, batch):
-        header = write(self, batch)
-        self._notes.flushed(self.log.end_offset)
-        return header
+    def write_and_note(self, batch, header):
+        write(self, batch, header)
+        self.shell._notes.flushed(self.log.position)
 
     monkeypatch.setattr(Partition, "_write", write_and_note)
 
@@ -127,7 +126,6 @@ def an_end_that_is_not_checked(monkeypatch) -> None:
 
 def a_start_that_is_not_noted(monkeypatch) -> None:
     monkeypatch.setattr(journal.Journal, "begin", lambda _: None)
-    monkeypatch.setattr("zurau.broker.broker.Broker._stop_mark", lambda _: b"0")
 
 
 @pytest.mark.parametrize(

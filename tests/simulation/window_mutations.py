@@ -85,7 +85,7 @@ def replay_until_a_read_is_short(self: Replay, upto_offset: Offset) -> None:
 
 def begin_with_the_last_of_the_block(image: ClusterImage, command: AllocateProducerIds) -> Decided:
     ids = range(max(0, image.next_producer_id - 1), image.next_producer_id + command.count)
-    return Decided(ProducerIdsAllocated(next_producer_id=ids.stop), ids)
+    return Decided([ProducerIdsAllocated(next_producer_id=ids.stop)], ids)
 
 
 _cut = Segment._cut

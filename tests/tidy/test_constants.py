@@ -15,6 +15,9 @@ PROTOCOL = ("_SINCE", "_BIT", "_AT", "_MASK", "_MAGIC", "VERSION", "_VERSIONS")
 #: Why they are what they are. A limit that clients or users meet is no size of ours; neither is a format's number.
 FIXED = {
     "a number of the Kafka protocol": """
+        api.kafka.handlers.READ api.kafka.handlers.WRITE api.kafka.handlers.CREATE api.kafka.handlers.DELETE
+        api.kafka.handlers.DESCRIBE api.kafka.handlers.ALTER api.kafka.handlers.IDEMPOTENT_WRITE
+        api.kafka.handlers.DESCRIBE_CONFIGS api.kafka.handlers.ALTER_CONFIGS
         api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
         api.kafka.no_authorizer.CODE wire.kafka.frames.PRODUCE
         api.kafka.dispatch.PRODUCE api.kafka.gathering.READ_COMMITTED api.kafka.find_coordinator.GROUP
@@ -27,23 +30,27 @@ FIXED = {
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
-        client.cluster.GROUP_COORDINATOR client.connection.ASK_VERSIONS_IN client.courier.ACKS_ALL
+        client.cluster.cluster.GROUP_COORDINATOR client.cluster.connection.ASK_VERSIONS_IN
+        client.producer.sender.ACKS_ALL
         client.offsets.LATEST_TIMESTAMP client.offsets.EARLIEST_TIMESTAMP client.offsets.READ_UNCOMMITTED
         client.offsets.READ_COMMITTED partition.producers.REMEMBERED_BATCHES
         machines.groups.rebalance.NEW_MEMBER_JOIN_TIMEOUT_MS wire.kafka.varints.STRING_BYTES_MAX""",
     "a number of a format": """
-        partition.host.RECORD_BATCH_OVERHEAD partition.host.RECORD_OVERHEAD
+        partition.voters._VOTERS_TYPE
+        partition.runtime.RECORD_BATCH_OVERHEAD partition.runtime.RECORD_OVERHEAD
+        ids._NAME_BYTES machines.controller.records.MAY_BE_IGNORED
         broker.identity.ID_BYTES records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
         records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
         records.frame_sizes._LZ4_INDEPENDENT records.pure_walk.RECORD_BYTES_MIN records.pure_walk.INT_BITS
         records.pure_walk.LONG_BITS
         records.frame_sizes._LZ4_RAW_BLOCK records.partitioner._SEED records.partitioner._MULTIPLIER
         records.record._RECORD_BYTES_MIN records.record._VARINT_BITS_MAX log.settings._MESSAGE_BYTES
-        log.scan._BASE_OFFSET_BYTES""",
+        log.scan._BASE_OFFSET_BYTES broker.peers.layouts.IS_UNKNOWN broker.peers.layouts.DIVERGES
+        broker.peers.layouts.HAS_SNAPSHOT""",
     "what something takes in memory, measured": """
         machines.groups.memory.GROUP_BYTES machines.groups.memory.MEMBER_BYTES machines.groups.memory.PENDING_ID_BYTES
-        machines.groups.memory.OFFSET_BYTES node.connection.FRAME_BYTES node.connection.DECODED_TIMES
-        node.connection.DECODED_BYTES_MAX""",
+        machines.groups.memory.OFFSET_BYTES api.kafka.session.FRAME_BYTES api.kafka.session.DECODED_TIMES
+        api.kafka.session.DECODED_BYTES_MAX api.kafka.gathering.READING_BYTES""",
     "a limit that clients meet, tested at its edge": """
         errors.MESSAGE_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX machines.groups.joining.PENDING_IDS_MAX
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
@@ -51,25 +58,38 @@ FIXED = {
         node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS
         partition.producers.PRODUCERS_MAX
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
-        partition.judging.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
-        records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX client.connection.ANSWER_BYTES_MAX
-        client.sasl.ITERATIONS_MIN client.sasl.ITERATIONS_MAX""",
+        partition.validation.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
+        records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX
+        client.cluster.connection.ANSWER_BYTES_MAX
+        client.security.sasl.ITERATIONS_MIN client.security.sasl.ITERATIONS_MAX""",
+    "a limit that brokers meet, tested at its edge": """
+        broker.broker.OFFSETS_REPLICATION_FACTOR broker.voter_changes.METADATA_VOTERS_MAX
+        wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
+        broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.FRAME_BYTES_MAX""",
     "a code, a limit or a default of the system": """
-        broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.departed._TCP_INFO
+        broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.closed_peers._TCP_INFO
         node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
-        cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S""",
+        cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S
+        node.broken.EXIT_CODE""",
     "a unit, or as much as there is": """
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
         settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN
         log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
-    "what something takes, about": "partition.host.RECORD_BATCH_OVERHEAD partition.host.RECORD_OVERHEAD",
+    "what something takes, about": "partition.runtime.RECORD_BATCH_OVERHEAD partition.runtime.RECORD_OVERHEAD",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
-        node.acceptor.PAUSE_S node.seldom.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S
-        cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.START_PATIENCE_S client.consumer.ROUND_S
-        client.group_consumer.COMMIT_INTERVAL_S client.group_consumer.ROUND_S client.group_consumer.HURRY_S
-        client.membership.STOP_PATIENCE_S client.membership.LEAVE_PATIENCE_S client.producer.ROUND_S
+        broker.forwarding.ANSWER_MS broker.broker.ASK_AGAIN_MS broker.broker.OPENED_WITHIN_MS
+        broker.joining.SAY_AGAIN_MS
+        broker.voter_changes.INTERVAL_MS
+        broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
+        node.threads.ALONE_S
+        node.acceptor.PAUSE_S node.rate_limited_log.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S
+        cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.cluster.START_PATIENCE_S
+        client.consumer.consumer.ROUND_S
+        client.groups.consumer.COMMIT_INTERVAL_S client.groups.consumer.ROUND_S client.groups.consumer.HURRY_S
+        client.groups.membership.STOP_PATIENCE_S client.groups.membership.LEAVE_PATIENCE_S
+        client.producer.producer.ROUND_S
         client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
     "how much is shown to a person": """
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",

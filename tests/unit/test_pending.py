@@ -150,3 +150,23 @@ def test_what_is_ended_can_be_ended_again():
     plain.end()
 
     assert finished.result() == 42
+
+
+def test_a_broken_invariant_is_raised_at_once_and_waits_for_nobody_to_ask():
+    awaited: Pending[None] = Pending()
+
+    async def answer() -> None:
+        await awaited
+        raise AssertionError("broken")
+
+    start(answer())
+    with pytest.raises(AssertionError, match="broken"):
+        awaited.resolve(None)
+
+
+def test_an_invariant_that_breaks_before_anything_is_awaited_is_raised_by_the_start():
+    async def answer() -> None:
+        raise AssertionError("broken")
+
+    with pytest.raises(AssertionError, match="broken"):
+        start(answer())

@@ -45,3 +45,13 @@ def test_values_print_as_kafkas_tools_print_them():
 
     assert declared["enabled"].text(True) == "true"
     assert declared["policy"].text(("compact", "delete")) == "compact,delete"
+
+
+@pytest.mark.parametrize(("text", "value"), [("-7", -1), ("9999", 5000), ("77", 77)])
+def test_a_number_beyond_the_bounds_can_count_as_the_nearest_within(text, value):
+    assert settings_of(Example)["retention.ms"].nearest(text) == value
+
+
+def test_what_is_no_number_is_near_nothing():
+    with pytest.raises(SettingsError, match="not a whole number"):
+        settings_of(Example)["retention.ms"].nearest("many")

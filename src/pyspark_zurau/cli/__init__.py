@@ -7,7 +7,10 @@ import typer
 from pyspark_zurau.cli.check import check
 from pyspark_zurau.cli.compact import compact
 from pyspark_zurau.cli.generate import generate
+from pyspark_zurau.cli.host import host
+from pyspark_zurau.cli.init import init
 from pyspark_zurau.cli.list_pipelines import list_pipelines
+from pyspark_zurau.cli.preview import preview
 from pyspark_zurau.cli.replay import replay
 from pyspark_zurau.cli.reset import reset
 from pyspark_zurau.cli.run import run
@@ -22,9 +25,12 @@ app = typer.Typer(
     \b
     Examples:
       zurau pipeline list
+      zurau pipeline init orders
+      zurau pipeline preview orders.toml
       zurau pipeline check logs.toml
       zurau pipeline run logs.toml --set lake=/data/lake
       zurau pipeline status --watch
+      zurau pipeline host
       zurau pipeline generate logs --rate 500
       zurau pipeline compact ./lake
       zurau pipeline reset logs.toml
@@ -35,8 +41,11 @@ app = typer.Typer(
     **SETTINGS,
 )
 
+app.command(name="init")(init)
+app.command(name="preview")(preview)
 app.command(name="run")(run)
 app.command(name="check")(check)
+app.command(name="host")(host)
 app.command(name="status")(status)
 app.command(name="reset")(reset)
 app.command(name="list")(list_pipelines)

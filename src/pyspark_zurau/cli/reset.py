@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pyspark_zurau.checkpoint_lock import CheckpointLock, local_path
 from pyspark_zurau.cli.options import BootstrapOption, PipelineFile, SetOption, open_pipeline
 from pyspark_zurau.engine.progress import read_status
+from pyspark_zurau.spark.checkpoint_lock import CheckpointLock, local_path
 from zurau.cli.output import say
 from zurau.errors import SettingsError
 

@@ -1,17 +1,22 @@
-"""What is shown while a pipeline runs: a table that changes, on a terminal; elsewhere a line now and then."""
+"""What is shown while a pipeline starts and runs: on a terminal a line, then a table, that change; elsewhere lines."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from pyspark_zurau.cli.options import Place, open_session
 from pyspark_zurau.engine.declaration import Pipeline
-from pyspark_zurau.engine.progress import PipelineStatus, QueryStatus
-from zurau.cli.output import say
+from pyspark_zurau.engine.progress import PipelineStatus, QueryStatus, first_status
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from rich.live import Live
 
 COLUMNS = (
@@ -28,6 +33,36 @@ COLUMNS = (
     "watermark",
 )
 LINE_EVERY_S = 10.0
+FIRST_BATCH = "first batch"
+
+
+class Waiting:
+    """What is being waited for before the first result, and how long each part took."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, float]] = []
+        self._now: tuple[str, float] | None = None
+
+    def begin(self, what: str) -> None:
+        self.end()
+        self._now = (what, time.monotonic())
+
+    def end(self) -> None:
+        if self._now is not None:
+            what, since_s = self._now
+            self.done.append((what, time.monotonic() - since_s))
+            self._now = None
+
+    @property
+    def is_over(self) -> bool:
+        return self._now is None
+
+    def __str__(self) -> str:
+        parts = [f"{what} {seconds:.1f} s" for what, seconds in self.done]
+        if self._now is not None:
+            what, since_s = self._now
+            parts.append(f"{what} ... {time.monotonic() - since_s:.0f} s")
+        return ", ".join(parts)
 
 
 class Screen:
@@ -35,17 +70,33 @@ class Screen:
         self._name = pipeline.name
         self._quiet = quiet
         self._live: Live | None = None
+        # Where stderr leads now: while Spark starts it leads to Spark's log.
+        self._out = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
+        self._waiting = Waiting()
+        kinds = {name: sink.kind for name, sink in pipeline.sinks.items()}
+        #: The newest that was shown.
+        self.status = first_status(pipeline.name, pipeline.checkpoint, kinds)
         self._last_line_s = 0.0
         self._last_rows: dict[str, int] = {}
 
     def say(self, text: str) -> None:
         if not self._quiet:
-            say(f"{self._name}: {text}")
+            self._out.write(f"{self._name}: {text}\n")
+
+    def wait_for(self, what: str) -> None:
+        """From now on this is what takes the time."""
+        self._waiting.begin(what)
+        if self._live is None:
+            took = "".join(f" ({done} took {seconds:.1f} s)" for done, seconds in self._waiting.done[-1:])
+            self.say(f"waiting for {what}{took}")
 
     def show(self, status: PipelineStatus) -> None:
-        if self._live is not None:
-            self._live.update(draw(status))
-        elif not self._quiet:
+        self.status = status
+        if not self._waiting.is_over and any(query.batch_id >= 0 for query in status.queries):
+            self._waiting.end()
+            total_s = sum(seconds for _, seconds in self._waiting.done)
+            self.say(f"first results after {total_s:.1f} s: {self._waiting}")
+        if self._live is None and not self._quiet:
             self._print_lines(status)
 
     def __enter__(self) -> Self:
@@ -53,9 +104,12 @@ class Screen:
             from rich.console import Console
             from rich.live import Live
 
-            console = Console(stderr=True, markup=False, highlight=False)
+            console = Console(file=self._out, markup=False, highlight=False)
             # Tables of console sinks scroll by above, when they are for the same screen.
-            self._live = Live(console=console, redirect_stdout=sys.stdout.isatty(), refresh_per_second=2)
+            redirect = sys.stdout.isatty()
+            self._live = Live(
+                console=console, get_renderable=self._draw, redirect_stdout=redirect, refresh_per_second=2
+            )
             self._live.start()
         return self
 
@@ -64,6 +118,10 @@ class Screen:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+        self._out.close()
+
+    def _draw(self) -> Any:
+        return draw(self.status) if self._waiting.is_over else f"{self._name}: {self._waiting}"
 
     def _print_lines(self, status: PipelineStatus) -> None:
         """What has changed, but not all the time; and once more at the end."""
@@ -74,7 +132,17 @@ class Screen:
             if query.batch_id >= 0 and self._last_rows.get(query.name) != query.rows:
                 self._last_rows[query.name] = query.rows
                 self._last_line_s = time.monotonic()
-                say(f"{self._name}: {line(query)}")
+                self.say(line(query))
+
+
+@contextmanager
+def quick_session(pipeline: Pipeline, place: Place) -> Iterator[SparkSession]:
+    """A session for a question or two, shown while it starts; what Spark itself says is left out."""
+    with ExitStack() as stack:
+        with Screen(pipeline, quiet=False) as screen:
+            opened = open_session(pipeline, place, log=Path(os.devnull), on_phase=screen.wait_for)
+            spark = stack.enter_context(opened)
+        yield spark
 
 
 def line(query: QueryStatus) -> str:

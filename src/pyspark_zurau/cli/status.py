@@ -10,7 +10,8 @@ import typer
 
 from pyspark_zurau.cli.options import BootstrapOption, SetOption, open_pipeline
 from pyspark_zurau.cli.screen import COLUMNS, draw, notes, row
-from pyspark_zurau.engine.progress import FILE, RUNNING, PipelineStatus, read_status
+from pyspark_zurau.engine.known_checkpoints import known_checkpoints
+from pyspark_zurau.engine.progress import RUNNING, PipelineStatus, read_status
 from pyspark_zurau.engine.read import state_directory
 from zurau.cli.options import Format, FormatOption
 from zurau.cli.output import say, show_json, show_rows
@@ -21,7 +22,7 @@ WATCH_EVERY_S = 1.0
 
 def status(
     name: Annotated[
-        str | None, typer.Argument(metavar="FILE|NAME", help="A pipeline. Default: all with a checkpoint at home.")
+        str | None, typer.Argument(metavar="FILE|NAME", help="A pipeline. Default: all that have run here.")
     ] = None,
     checkpoint: Annotated[str | None, typer.Option("--checkpoint", metavar="DIR", help="Its checkpoint.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C or its end.")] = False,
@@ -50,7 +51,7 @@ def status(
 
 def _find(name: str | None, checkpoint: str | None, set_: list[str] | None, bootstrap: str | None) -> list[str]:
     if checkpoint is None and name is None:
-        return sorted(str(file.parent) for file in state_directory().glob(f"*/{FILE}"))
+        return known_checkpoints()
     place = checkpoint
     if place is None:
         assert name is not None

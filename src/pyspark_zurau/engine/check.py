@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from pyspark_zurau.engine import avro
 from pyspark_zurau.engine.declaration import (
     FAIL,
     DeltaTarget,
+    IcebergTarget,
     ParquetTarget,
     Pipeline,
     PostgresTarget,
@@ -25,25 +28,37 @@ from pyspark_zurau.engine.declaration import (
     TopicTarget,
 )
 from pyspark_zurau.engine.failures import in_words
-from pyspark_zurau.engine.problems import Problems, did_you_mean
+from pyspark_zurau.engine.problems import Problem, Problems, did_you_mean
 from pyspark_zurau.engine.sinks.topic import shape, writer_options
 from pyspark_zurau.engine.sources import dead_letters, good_rows
-from pyspark_zurau.engine.steps import register, run_step
-from pyspark_zurau.engine.topics import check_topics
-from pyspark_zurau.sink import parse_write_options
-from pyspark_zurau.values import Values
+from pyspark_zurau.engine.steps import load_function, register, run_step
+from pyspark_zurau.engine.topics import find_missing
+from pyspark_zurau.options.values import Values
+from pyspark_zurau.writing.sink import parse_write_options
 from zurau.errors import ZurauError
 
 Frames = dict[str, DataFrame | None]
 
 
-def check_places(pipeline: Pipeline, problems: Problems) -> None:
-    """Brokers, directories and databases."""
-    check_topics(pipeline, problems)
+def check_files(pipeline: Pipeline, problems: Problems) -> None:
+    """What the file names beside it: Avro schemas and functions."""
+    for source in pipeline.sources.values():
+        if source.schema_file is not None:
+            with _told(f"sources.{source.name}", "schema_file", problems):
+                avro.spark_schema(source.schema_file)
+    for step in pipeline.steps.values():
+        if step.python is not None:
+            with _told(f"steps.{step.name}", "python", problems):
+                load_function(step.python, pipeline.directory)
+
+
+def check_places(pipeline: Pipeline, problems: Problems) -> list[Problem]:
+    """Brokers, directories and databases. Gives the topics that are missing, which a run can make."""
+    missing = find_missing(pipeline, problems)
     _check_directory(pipeline.checkpoint, "", "checkpoint", problems)
     for sink in pipeline.sinks.values():
         table = f"sinks.{sink.name}"
-        if isinstance(sink.target, ParquetTarget | DeltaTarget):
+        if isinstance(sink.target, ParquetTarget | DeltaTarget | IcebergTarget) and sink.target.path is not None:
             _check_directory(sink.target.path, table, "path", problems)
         if isinstance(sink.target, PostgresTarget):
             from pyspark_zurau.engine.sinks.postgres_tables import explain_unreachable
@@ -51,6 +66,7 @@ def check_places(pipeline: Pipeline, problems: Problems) -> None:
             reason = explain_unreachable(sink.target.dsn)
             if reason:
                 problems.add(table, "dsn", reason)
+    return missing
 
 
 def check_queries(spark: SparkSession, pipeline: Pipeline, problems: Problems) -> None:
@@ -77,6 +93,14 @@ def check_queries(spark: SparkSession, pipeline: Pipeline, problems: Problems) -
         rows = frames.get(sink.origin)
         if rows is not None:
             _check_sink(spark, sink, rows, problems)
+
+
+@contextmanager
+def _told(table: str, key: str, problems: Problems) -> Iterator[None]:
+    try:
+        yield
+    except ZurauError as error:
+        problems.add(table, key, str(error))
 
 
 def _try(

@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark_zurau.engine.table import Table
-from zurau.client.properties import read_properties
-from zurau.client.security import is_about_security
+from zurau.client.security import is_about_security, read_properties
 from zurau.errors import SettingsError
 
 

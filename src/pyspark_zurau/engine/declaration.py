@@ -16,7 +16,7 @@ DEFAULT_EVERY = "200 milliseconds"
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class Defaults:
     """The cluster of sources and sinks that name no other, and settings of Kafka's clients for all of them."""
 
     bootstrap: str
@@ -43,6 +43,8 @@ class Source:
     #: Columns as Spark's DDL; None where the format has them by itself.
     schema: str | None = None
     pattern: str | None = None
+    #: How columns that are times are written, by their names; `pyspark_zurau.engine.times` has the forms.
+    time_format: Mapping[str, str] | None = None
     separator: str = ","
     schema_file: Path | None = None
     #: How Avro values begin: "none", or "confluent" for a zero and a schema number of four bytes.
@@ -65,6 +67,7 @@ class Step:
     python: str | None
     inputs: tuple[str, ...] = ()
     arguments: Mapping[str, Any] | None = None
+    watermark: Watermark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,18 @@ class DeltaTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class IcebergTarget:
+    #: One of the two: a directory that is the warehouse, with a catalog in it; or a catalog that PyIceberg knows.
+    path: str | None
+    catalog: str | None
+    #: With its namespace: `shop.orders`.
+    table: str
+    partition_by: tuple[str, ...]
+    key: tuple[str, ...]
+    latest_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class PostgresTarget:
     dsn: str
     table: str
@@ -112,7 +127,7 @@ class ConsoleTarget:
     rows: int
 
 
-Target = TopicTarget | ParquetTarget | DeltaTarget | PostgresTarget | ConsoleTarget
+Target = TopicTarget | ParquetTarget | DeltaTarget | IcebergTarget | PostgresTarget | ConsoleTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from pyspark_zurau.checkpoint_lock import local_path
 from pyspark_zurau.engine.declaration import Pipeline, Sink, Source, Step
 from pyspark_zurau.engine.steps import load_function
+from pyspark_zurau.spark.checkpoint_lock import local_path
 from zurau.errors import SettingsError
 
 FILE = "declaration.json"

@@ -10,15 +10,16 @@ that is `NOT NULL`, is not passed on with a null in its place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from pyspark_zurau.engine import avro
 from pyspark_zurau.engine.declaration import Source
 from pyspark_zurau.engine.regex import group_names, in_java
+from pyspark_zurau.engine.times import Times
 
 CORRUPT = "_zurau_corrupt"
 
@@ -28,20 +29,30 @@ class Parser:
     """`parse` makes a struct that holds the columns, and whatever the other two need."""
 
     parse: Callable[[Column], Column]
-    columns: Callable[[Column], list[Column]]
+    columns: Callable[[Column], dict[str, Column]]
     is_bad: Callable[[Column, Column], Column]
     #: Why; asked for what is bad only.
     reason: Callable[[Column, Column], Column]
+    #: Columns that `parse` leaves as texts, since they are times in a form of their own.
+    times: Times | None = None
 
 
 def parser_for(source: Source) -> Parser:
+    schema = _schema(source)
+    if not source.time_format:
+        return _parser(source, schema)
+    fields = [_as_text(field) if field.name in source.time_format else field for field in schema.fields]
+    return replace(_parser(source, StructType(fields)), times=Times.of(schema, source.time_format))
+
+
+def _parser(source: Source, schema: StructType) -> Parser:
     match source.format:
         case "json":
-            return _json(_schema(source))
+            return _json(schema)
         case "csv":
-            return _csv(_schema(source), source.separator)
+            return _csv(schema, source.separator)
         case "regex":
-            return _regex(source)
+            return _regex(source, schema)
         case "avro":
             assert source.schema_file is not None
             return _avro(source)
@@ -52,13 +63,22 @@ def parser_for(source: Source) -> Parser:
 def _schema(source: Source) -> StructType:
     found = StructType.fromDDL(source.schema) if source.schema else StructType([])
     assert isinstance(found, StructType)
-    return found
+    if source.format != "regex":
+        return found
+    given = {field.name: field for field in found.fields}
+    times = dict.fromkeys(source.time_format or {}, TimestampType())
+    return StructType(
+        [
+            given.get(name) or StructField(name, times.get(name, StringType()))
+            for name in group_names(source.pattern or "")
+        ]
+    )
 
 
 def _text() -> Parser:
     return Parser(
         parse=lambda value: F.struct(value.cast("string").alias("value")),
-        columns=lambda parsed: [parsed["value"].alias("value")],
+        columns=lambda parsed: {"value": parsed["value"]},
         is_bad=lambda _parsed, value: ~F.is_valid_utf8(value.cast("string")),
         reason=lambda _parsed, _value: F.lit("the value is not UTF-8 text"),
     )
@@ -105,11 +125,10 @@ def _csv(schema: StructType, separator: str) -> Parser:
     )
 
 
-def _regex(source: Source) -> Parser:
+def _regex(source: Source, schema: StructType) -> Parser:
     assert source.pattern is not None
     pattern, groups = in_java(source.pattern), group_names(source.pattern)
-    given = {field.name: field for field in _schema(source).fields}
-    schema = StructType([given.get(name, StructField(name, StringType())) for name in groups])
+    not_texts = [field for field in schema.fields if not isinstance(field.dataType, StringType)]
 
     def parse(value: Column) -> Column:
         line = value.cast("string")
@@ -127,15 +146,15 @@ def _regex(source: Source) -> Parser:
         return parsed[field.name].isNotNull() & typed(parsed, field).isNull()
 
     def reason(parsed: Column, _value: Column) -> Column:
-        misfits = [F.when(is_misfit(parsed, field), _not_a(parsed[field.name], field)) for field in schema.fields]
+        misfits = [F.when(is_misfit(parsed, field), _not_a(parsed[field.name], field)) for field in not_texts]
         no_match = F.when(~parsed["matches"], F.lit("the value does not match the pattern"))
         return F.coalesce(no_match, *misfits, _missing(parsed, schema))
 
     return Parser(
         parse=parse,
-        columns=lambda parsed: [typed(parsed, field).alias(field.name) for field in schema.fields],
+        columns=lambda parsed: {field.name: typed(parsed, field) for field in schema.fields},
         is_bad=lambda parsed, _value: (
-            ~parsed["matches"] | _any([is_misfit(parsed, field) for field in given.values()]) | _lacks(parsed, schema)
+            ~parsed["matches"] | _any([is_misfit(parsed, field) for field in not_texts]) | _lacks(parsed, schema)
         ),
         reason=reason,
     )
@@ -153,8 +172,8 @@ def _avro(source: Source) -> Parser:
     )
 
 
-def _fields(parsed: Column, schema: StructType) -> list[Column]:
-    return [parsed[field.name].alias(field.name) for field in schema.fields]
+def _fields(parsed: Column, schema: StructType) -> dict[str, Column]:
+    return {field.name: parsed[field.name] for field in schema.fields}
 
 
 def _misfit(parsed: Column, text: Column, schema: StructType, otherwise: str) -> Column:
@@ -198,6 +217,10 @@ def _any(conditions: list[Column]) -> Column:
 
 def _as_texts(schema: StructType) -> StructType:
     return StructType([StructField(field.name, StringType()) for field in schema.fields])
+
+
+def _as_text(field: StructField) -> StructField:
+    return StructField(field.name, StringType(), field.nullable)
 
 
 def _with_corrupt(schema: StructType) -> StructType:

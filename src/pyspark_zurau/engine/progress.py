@@ -12,6 +12,7 @@ import math
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,9 +20,9 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pyspark_zurau.checkpoint_lock import holder, local_path
 from pyspark_zurau.engine.sources import JUDGED
-from pyspark_zurau.lag import lag_of
+from pyspark_zurau.spark.checkpoint_lock import holder, local_path
+from pyspark_zurau.spark.lag import lag_of
 
 FILE = "status.json"
 RUNNING, FINISHED, STOPPED, FAILED, LOST = "running", "finished", "stopped", "failed", "lost"
@@ -86,20 +87,23 @@ class PipelineStatus:
         return asdict(self)
 
 
-def follow(known: QueryStatus, query: StreamingQuery) -> QueryStatus:
-    """What is known of a query, brought up to date."""
+def follow(known: QueryStatus, query: StreamingQuery, scans: Counter[str]) -> QueryStatus:
+    """What is known of a query, brought up to date. `scans` is filled in."""
     recent = [json.loads(progress.json) for progress in query.recentProgress]
     new = [progress for progress in recent if progress["batchId"] > known.batch_id and _ran(progress)]
     if not new:
         idle = recent and not query.status["isTriggerActive"]
         return replace(known, rows_per_s=0.0, lag=_lag(recent[-1], known.lag)) if idle else known
     last = new[-1]
+    count_scans(query, last, scans)
     operators = last.get("stateOperators", [])
     return replace(
         known,
         batch_id=last["batchId"],
-        rows=known.rows + int(sum(_of_sources(progress, "numInputRows") for progress in new)),
-        rows_per_s=round(_of_sources(last, "inputRowsPerSecond") or _of_sources(last, "processedRowsPerSecond"), 1),
+        rows=known.rows + int(sum(_of_sources(progress, "numInputRows", scans) for progress in new)),
+        rows_per_s=round(
+            _of_sources(last, "inputRowsPerSecond", scans) or _of_sources(last, "processedRowsPerSecond", scans), 1
+        ),
         batch_ms=last["durationMs"].get("triggerExecution"),
         lag=_lag(last, known.lag),
         state_rows=sum(operator.get("numRowsTotal", 0) for operator in operators),
@@ -170,8 +174,12 @@ def _example(found: dict[str, Any] | None) -> str | None:
     if not found:
         return None
     value = found.get("value")
-    shown = "no value" if value is None else repr(base64.b64decode(value).decode(errors="replace"))
-    return f"{found['topic']}-{found['partition']} offset {found['offset']}: {shown}"
+    return example_of(found["topic"], found["partition"], found["offset"], value and base64.b64decode(value))
+
+
+def example_of(topic: str, partition: int, offset: int, value: bytes | None) -> str:
+    shown = "no value" if value is None else repr(value.decode(errors="replace"))
+    return f"{topic}-{partition} offset {offset}: {shown}"
 
 
 def _ran(progress: dict[str, Any]) -> bool:
@@ -179,10 +187,24 @@ def _ran(progress: dict[str, Any]) -> bool:
     return "addBatch" in progress["durationMs"]
 
 
-def _of_sources(progress: dict[str, Any], name: str) -> float:
-    """All sources together: Spark Connect tells no sums. What is no number (a rate of no time) counts nothing."""
-    found = (source.get(name) for source in progress["sources"])
-    return sum(value for value in found if isinstance(value, int | float) and math.isfinite(value))
+def count_scans(query: StreamingQuery, progress: dict[str, Any], scans: Counter[str]) -> None:
+    """How often the plan reads each source: a UNION of a source with itself does so twice, and Spark counts both."""
+    java = getattr(query, "_jsq", None)
+    if java is None or all(source["description"] in scans for source in progress["sources"]):
+        return
+    leaves = java.streamingQuery().lastExecution().executedPlan().collectLeaves()
+    found = Counter(
+        leaf.stream().toString()
+        for number in range(leaves.size())
+        if (leaf := leaves.apply(number)).getClass().getSimpleName() == "MicroBatchScanExec"
+    )
+    scans.update({source["description"]: found[source["description"]] or 1 for source in progress["sources"]})
+
+
+def _of_sources(progress: dict[str, Any], name: str, scans: Counter[str]) -> float:
+    """All sources together, each once. What is no number (a rate of no time) counts nothing."""
+    found = ((source.get(name), scans[source.get("description", "")] or 1) for source in progress["sources"])
+    return sum(value / times for value, times in found if isinstance(value, int | float) and math.isfinite(value))
 
 
 def _lag(progress: dict[str, Any], known: int | None) -> int | None:

@@ -14,22 +14,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyspark_zurau.checkpoint_lock import local_path
 from pyspark_zurau.engine.declaration import (
     DEFAULT_BOOTSTRAP,
     DEFAULT_EVERY,
+    Defaults,
     Pipeline,
     Sink,
     Source,
     Step,
     Trigger,
-    Usual,
 )
 from pyspark_zurau.engine.parameters import choose_values, fill_in, read_parameters
 from pyspark_zurau.engine.problems import BadPipeline, Problem, Problems, did_you_mean
 from pyspark_zurau.engine.read_sinks import read_sink
-from pyspark_zurau.engine.read_sources import read_source
+from pyspark_zurau.engine.read_sources import read_source, read_watermark
 from pyspark_zurau.engine.table import Table
+from pyspark_zurau.spark.checkpoint_lock import local_path
 
 #: Names are views in SQL, and directories of checkpoints.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -72,7 +72,7 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
         top.report("name", f"{name!r} must be letters, digits, - and _")
     doc = top.text("doc", "") or ""
     named = top.text("bootstrap", DEFAULT_BOOTSTRAP) or DEFAULT_BOOTSTRAP
-    usual = Usual(bootstrap or named, {f"kafka.{key}": value for key, value in top.flat("kafka").items()})
+    defaults = Defaults(bootstrap or named, {f"kafka.{key}": value for key, value in top.flat("kafka").items()})
     trigger = _read_trigger(top.table("trigger"))
     checkpoint = top.text("checkpoint") or str(state_directory() / (name or "unnamed"))
     # Spark's Java process may have another idea of where relative paths begin.
@@ -85,9 +85,9 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
         checkpoint=checkpoint,
         trigger=trigger,
         spark=settings,
-        sources={key: _read_source(key, table, usual, file) for key, table in top.tables("sources").items()},
+        sources={key: _read_source(key, table, defaults, file) for key, table in top.tables("sources").items()},
         steps={key: _read_step(key, table) for key, table in top.tables("steps").items()},
-        sinks={key: _read_sink(key, table, usual, trigger) for key, table in top.tables("sinks").items()},
+        sinks={key: _read_sink(key, table, defaults, trigger) for key, table in top.tables("sinks").items()},
         parameters=chosen,
     )
     top.finish()
@@ -97,18 +97,18 @@ def _read(top: Table, file: Path, chosen: Mapping[str, Any], bootstrap: str | No
     return pipeline
 
 
-def _read_source(name: str, table: Table, usual: Usual, file: Path) -> Source:
+def _read_source(name: str, table: Table, defaults: Defaults, file: Path) -> Source:
     _check_name(name, table)
-    source = read_source(name, table, usual, file)
+    source = read_source(name, table, defaults, file)
     table.finish()
     return source
 
 
-def _read_sink(name: str, table: Table, usual: Usual, trigger: Trigger) -> Sink:
+def _read_sink(name: str, table: Table, defaults: Defaults, trigger: Trigger) -> Sink:
     _check_name(name, table)
     if "every" in table:
         trigger = replace(trigger, every=_read_every(table))
-    sink = read_sink(name, table, usual, trigger)
+    sink = read_sink(name, table, defaults, trigger)
     table.finish()
     return sink
 
@@ -128,8 +128,9 @@ def _read_step(name: str, table: Table) -> Step:
     if arguments is not None and not isinstance(arguments, dict):
         table.report("arguments", "must be a table, like arguments = {gap = '30 minutes'}")
         arguments = None
+    watermark = read_watermark(table)
     table.finish()
-    return Step(name, sql, python, inputs, arguments)
+    return Step(name, sql, python, inputs, arguments, watermark)
 
 
 def _read_trigger(table: Table) -> Trigger:

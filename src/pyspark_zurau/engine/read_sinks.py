@@ -8,44 +8,45 @@ from pyspark_zurau.engine.client_config import read_client_config
 from pyspark_zurau.engine.declaration import (
     MODES,
     ConsoleTarget,
+    Defaults,
     DeltaTarget,
+    IcebergTarget,
     ParquetTarget,
     PostgresTarget,
     Sink,
     Target,
     TopicTarget,
     Trigger,
-    Usual,
 )
 from pyspark_zurau.engine.table import Table
-from pyspark_zurau.kafka_settings import parse_peer, parse_producer_settings
-from pyspark_zurau.values import Values
+from pyspark_zurau.options.kafka_settings import parse_peer, parse_producer_settings
+from pyspark_zurau.options.values import Values
 from zurau.errors import SettingsError
 
 CODECS = ("zstd", "snappy", "lz4_raw", "gzip", "uncompressed")
 
 
-def read_sink(name: str, table: Table, usual: Usual, trigger: Trigger) -> Sink:
+def read_sink(name: str, table: Table, defaults: Defaults, trigger: Trigger) -> Sink:
     kind = table.one_of("kind", tuple(_KINDS))
     mode = table.one_of("mode", MODES, "append")
     table.raw("every")
     origin = table.required_text("from", "requests")
-    target = _KINDS[kind](table, usual)
+    target = _KINDS[kind](table, defaults)
     if mode != "append" and kind == "parquet":
         table.report("mode", f"{mode}: files can only be added; use mode = 'append', or kind = 'delta' with a key")
-    if mode == "update" and isinstance(target, DeltaTarget | PostgresTarget) and not target.key:
+    if mode == "update" and isinstance(target, DeltaTarget | IcebergTarget | PostgresTarget) and not target.key:
         table.report("key", "update needs to know which columns tell rows apart; for example key = ['service']")
     return Sink(name, origin, kind, mode, trigger, target)
 
 
-def _read_topic(table: Table, usual: Usual) -> Target:
+def _read_topic(table: Table, defaults: Defaults) -> Target:
     form = table.one_of("format", ("json", "raw"), "json")
     target = TopicTarget(
-        bootstrap=table.text("bootstrap") or usual.bootstrap,
+        bootstrap=table.text("bootstrap") or defaults.bootstrap,
         topic=table.text("topic"),
         format=form,
         key=table.text("key"),
-        options={**usual.options, **read_client_config(table), **table.flat("options")},
+        options={**defaults.options, **read_client_config(table), **table.flat("options")},
     )
     if form == "json" and not target.topic:
         table.report("topic", "is missing; for example topic = 'alerts'")
@@ -60,11 +61,11 @@ def _read_topic(table: Table, usual: Usual) -> Target:
     return target
 
 
-def _read_parquet(table: Table, _usual: Usual) -> Target:
+def _read_parquet(table: Table, _defaults: Defaults) -> Target:
     return ParquetTarget(_read_path(table), table.texts("partition_by"), table.one_of("compression", CODECS, "zstd"))
 
 
-def _read_delta(table: Table, _usual: Usual) -> Target:
+def _read_delta(table: Table, _defaults: Defaults) -> Target:
     target = DeltaTarget(
         path=_read_path(table),
         partition_by=table.texts("partition_by"),
@@ -76,7 +77,24 @@ def _read_delta(table: Table, _usual: Usual) -> Target:
     return target
 
 
-def _read_postgres(table: Table, _usual: Usual) -> Target:
+def _read_iceberg(table: Table, _defaults: Defaults) -> Target:
+    target = IcebergTarget(
+        path=_read_path(table) if "path" in table else None,
+        catalog=table.text("catalog"),
+        table=table.required_text("table", "shop.orders"),
+        partition_by=table.texts("partition_by"),
+        key=table.texts("key"),
+        latest_by=table.text("latest_by"),
+    )
+    if (target.path is None) == (target.catalog is None):
+        table.report("path", "needs one of path (a directory) and catalog (one that PyIceberg knows)")
+    if target.table and "." not in target.table:
+        table.report("table", f"{target.table!r} has no namespace; write it as 'shop.{target.table}'")
+    _check_key(table, target)
+    return target
+
+
+def _read_postgres(table: Table, _defaults: Defaults) -> Target:
     target = PostgresTarget(
         dsn=table.required_text("dsn", "postgresql://user@localhost/shop"),
         table=table.required_text("table", "orders"),
@@ -89,7 +107,7 @@ def _read_postgres(table: Table, _usual: Usual) -> Target:
     return target
 
 
-def _read_console(table: Table, _usual: Usual) -> Target:
+def _read_console(table: Table, _defaults: Defaults) -> Target:
     return ConsoleTarget(table.whole("rows", 20))
 
 
@@ -101,16 +119,17 @@ def _read_path(table: Table) -> str:
     return rest if colon else path
 
 
-def _check_key(table: Table, target: DeltaTarget | PostgresTarget) -> None:
+def _check_key(table: Table, target: DeltaTarget | IcebergTarget | PostgresTarget) -> None:
     for key in ("latest_by", "delete"):
-        if getattr(target, key) and not target.key:
+        if getattr(target, key, None) and not target.key:
             table.report(key, "needs a key: the columns that tell rows apart, for example key = ['id']")
 
 
-_KINDS: dict[str, Callable[[Table, Usual], Target]] = {
+_KINDS: dict[str, Callable[[Table, Defaults], Target]] = {
     "topic": _read_topic,
     "parquet": _read_parquet,
     "delta": _read_delta,
+    "iceberg": _read_iceberg,
     "postgres": _read_postgres,
     "console": _read_console,
 }

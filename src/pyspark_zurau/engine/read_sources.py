@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 
 from pyspark_zurau.engine.client_config import read_client_config
-from pyspark_zurau.engine.declaration import FAIL, FORMATS, NULL_VALUES, Source, Usual, Watermark
+from pyspark_zurau.engine.ddl import TIMES, DdlColumn, read_ddl
+from pyspark_zurau.engine.declaration import FAIL, FORMATS, NULL_VALUES, Defaults, Source, Watermark
+from pyspark_zurau.engine.problems import did_you_mean
 from pyspark_zurau.engine.regex import group_names
 from pyspark_zurau.engine.table import Table
-from pyspark_zurau.options import parse_stream_options
-from pyspark_zurau.values import Values
+from pyspark_zurau.engine.times import check_time_format
+from pyspark_zurau.options.read_options import parse_stream_options
+from pyspark_zurau.options.values import Values
 from zurau.errors import SettingsError
 
 RECORD = ("key", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
@@ -18,25 +21,26 @@ RECORD = ("key", "topic", "partition", "offset", "timestamp", "timestampType", "
 _OWN_KEYS = {"pattern": "regex", "separator": "csv", "schema_file": "avro", "framing": "avro"}
 
 
-def read_source(name: str, table: Table, usual: Usual, file: Path) -> Source:
+def read_source(name: str, table: Table, defaults: Defaults, file: Path) -> Source:
     form = table.one_of("format", FORMATS)
-    pattern, schema_file = table.text("pattern"), table.text("schema_file")
+    pattern, schema, schema_file = table.text("pattern"), table.text("schema"), table.text("schema_file")
     source = Source(
         name=name,
-        bootstrap=table.text("bootstrap") or usual.bootstrap,
+        bootstrap=table.text("bootstrap") or defaults.bootstrap,
         topics=table.texts("topics"),
         topic_pattern=table.text("topic_pattern"),
         starting=table.text("starting", "earliest") or "earliest",
-        options={**usual.options, **read_client_config(table), **table.flat("options")},
+        options={**defaults.options, **read_client_config(table), **table.flat("options")},
         format=form,
-        schema=table.text("schema"),
+        schema=schema,
         pattern=pattern,
+        time_format=_read_time_format(table, form, _columns(table, form, schema, pattern)),
         separator=table.text("separator", ",") or ",",
         schema_file=file.parent / schema_file if schema_file else None,
         framing=table.one_of("framing", ("none", "confluent"), "none"),
         null_values=table.one_of("null_values", NULL_VALUES, "keep" if form == "raw" else "dead_letter"),
         record=_read_record(table),
-        watermark=_read_watermark(table),
+        watermark=read_watermark(table),
         dead_letter=_read_dead_letter(table, form),
         fail_on_dead=table.share("fail_on_dead"),
     )
@@ -63,13 +67,60 @@ def _read_record(table: Table) -> tuple[str, ...]:
     return tuple(name for name in found if name in RECORD)
 
 
-def _read_watermark(table: Table) -> Watermark | None:
+def read_watermark(table: Table) -> Watermark | None:
     if "watermark" not in table:
         return None
     inner = table.table("watermark")
     watermark = Watermark(inner.required_text("column", "time"), inner.required_text("delay", "10 seconds"))
     inner.finish()
     return watermark
+
+
+def _columns(table: Table, form: str, schema: str | None, pattern: str | None) -> list[DdlColumn]:
+    """Those that the file tells; groups of a pattern are texts where nothing else is said."""
+    try:
+        columns = read_ddl(schema) if schema else []
+    except SettingsError as error:
+        table.report("schema", str(error))
+        return []
+    try:
+        groups = group_names(pattern) if form == "regex" and pattern else {}
+    except re.error:
+        return columns
+    given = {column.name for column in columns}
+    for column in columns if groups else ():
+        if column.name not in groups:
+            table.report("schema", f"the pattern has no group {column.name!r}{did_you_mean(column.name, groups)}")
+    return columns + [DdlColumn(name, "STRING", is_required=False) for name in groups if name not in given]
+
+
+def _read_time_format(table: Table, form: str, columns: list[DdlColumn]) -> dict[str, str] | None:
+    """One for all columns that are times, or a table that names columns."""
+    found = table.raw("time_format")
+    if found is None:
+        return None
+    if form not in {"json", "csv", "regex"}:
+        table.report("time_format", f"is for json, csv and regex; {form} has no times that are texts")
+        return None
+    times = [column.name for column in columns if column.type in TIMES]
+    if isinstance(found, str):
+        found = dict.fromkeys(times, found)
+        if not times:
+            table.report("time_format", "no column is a TIMESTAMP; say so in schema, or name one: {time = 'apache'}")
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        table.report("time_format", "must be a text, or a table of texts like {time = 'apache'}")
+        return None
+    known = {column.name: column for column in columns}
+    for name, form_of_time in found.items():
+        if name not in known:
+            table.report("time_format", f"there is no column {name!r}{did_you_mean(name, known)}")
+        elif known[name].type not in TIMES and (form != "regex" or known[name].type != "STRING"):
+            table.report("time_format", f"column {name} is {known[name].type}; a time is a TIMESTAMP or a DATE")
+        try:
+            check_time_format(form_of_time)
+        except SettingsError as error:
+            table.report("time_format", str(error))
+    return found
 
 
 def _read_dead_letter(table: Table, form: str) -> str | None:

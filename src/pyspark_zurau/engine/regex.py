@@ -12,8 +12,12 @@ _GROUP = re.compile(r"\(\?P?<([A-Za-z]\w*)>")
 
 def group_names(pattern: str) -> dict[str, int]:
     """The groups' numbers by their names, in order. Raises `re.error`."""
-    found = re.compile(_GROUP.sub(r"(?P<\1>", pattern)).groupindex
+    found = re.compile(in_python(pattern)).groupindex
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def in_python(pattern: str) -> str:
+    return _GROUP.sub(r"(?P<\1>", pattern)
 
 
 def in_java(pattern: str) -> str:

@@ -7,7 +7,7 @@ or by any other end: what a query had not finished it does again from its checkp
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_zurau.engine.declaration import FAIL, Pipeline, Sink
-from pyspark_zurau.engine.failures import explain, placed
+from pyspark_zurau.engine.failures import explain, java_classes, placed
 from pyspark_zurau.engine.progress import (
     FAILED,
     FINISHED,
@@ -28,7 +28,7 @@ from pyspark_zurau.engine.progress import (
     follow,
     publish,
 )
-from pyspark_zurau.engine.sinks.starting import start, start_sink
+from pyspark_zurau.engine.sinks.starting import clean_up, start, start_sink
 from pyspark_zurau.engine.sinks.topic import write_topic
 from pyspark_zurau.engine.sources import dead_letter_target, dead_letters
 from pyspark_zurau.engine.steps import make_views
@@ -38,7 +38,11 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
+    # A page of its own for each pipeline, wherever there is room; it keeps a little of what has been.
+    "spark.ui.port": "0",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.sql.ui.retainedExecutions": "100",
     "spark.sql.streaming.stopTimeout": "60s",
 }
 INTERVAL_S = 0.5
@@ -46,8 +50,8 @@ BEGIN_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 120.0
 #: What Spark calls the time before the first offsets are known.
 BEGINNINGS = ("Initializing StreamExecution", "Initializing sources")
-#: What Spark says when a machine is so busy that Python did not start within its ten seconds.
-NO_PYTHON = "Python worker failed to connect back"
+#: What passes by itself: a machine is so busy that Python did not start within the ten seconds that Spark gives it.
+TRANSIENT = {"java.net.SocketTimeoutException"}
 RESTARTS_MAX = 10
 #: So many values are judged before a share of dead letters says anything.
 JUDGED_MIN = 100
@@ -60,7 +64,10 @@ class Execution:
         self._spark = spark
         self._pipeline = pipeline
         self._queries: dict[str, StreamingQuery] = {}
+        self._frames: dict[str, DataFrame] = {}
         self._restarts: Counter[str] = Counter()
+        #: Of each query how often it reads each of its sources, as far as it is known.
+        self._scans: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._failed = ""
         self._too_many_dead: str | None = None
         self.error: StreamingQueryException | None = None
@@ -68,8 +75,14 @@ class Execution:
         kinds |= {name: sink.kind for name, sink in pipeline.sinks.items()}
         self.status: PipelineStatus = first_status(pipeline.name, pipeline.checkpoint, kinds)
 
+    def plan(self) -> None:
+        """Have Spark analyse every source and step; what is wrong in them is raised here."""
+        self._frames = make_views(self._spark, self._pipeline)
+
     def run(self, is_stopping: Callable[[], bool], on_progress: Callable[[PipelineStatus], None]) -> PipelineStatus:
         """Start all queries, and wait until they have ended, one has failed, or the caller wants to stop."""
+        if not self._frames:
+            self.plan()
         self._publish(self.status)
         with ExitStack() as undo:
             undo.callback(self.stop)
@@ -77,6 +90,7 @@ class Execution:
             for name in starts:
                 if not is_stopping() and not self._has_failed:
                     starts[name]()
+                    _let_begin(self._queries[name], is_stopping)
                     self._look(on_progress)
                     self._find_failures(starts)
             is_active = True
@@ -99,14 +113,15 @@ class Execution:
         for query in self._queries.values():
             _wait_for_batch(query, deadline_s)
             query.stop()
+        for name in self._queries.keys() & self._pipeline.sinks.keys():
+            clean_up(self._spark, self._pipeline.sinks[name], f"{self._pipeline.checkpoint}/{name}")
 
     def _starts(self) -> dict[str, Callable[[], None]]:
-        frames = make_views(self._spark, self._pipeline)
         starts: dict[str, Callable[[], None]] = {}
         for name in _with_dead_letters(self._pipeline):
             starts[_title(name)] = partial(self._start_dead_letters, name)
         for sink in self._pipeline.sinks.values():
-            starts[sink.name] = partial(self._start_sink, sink, frames[sink.origin])
+            starts[sink.name] = partial(self._start_sink, sink, self._frames[sink.origin])
         return starts
 
     def _start_dead_letters(self, name: str) -> None:
@@ -115,19 +130,17 @@ class Execution:
             writer = write_topic(dead_letters(self._spark, source), dead_letter_target(source), "append")
             place = f"{self._pipeline.checkpoint}/dead-letters/{name}"
             self._queries[_title(name)] = start(writer, _title(name), self._pipeline.trigger, place)
-        _let_begin(self._queries[_title(name)])
 
     def _start_sink(self, sink: Sink, rows: DataFrame) -> None:
         with placed(self._pipeline.file, f"sinks.{sink.name}", ""):
             self._queries[sink.name] = start_sink(rows, sink, f"{self._pipeline.checkpoint}/{sink.name}")
-        _let_begin(self._queries[sink.name])
 
     def _is_active(self) -> bool:
         return any(query.isActive for query in self._queries.values())
 
     def _look(self, on_progress: Callable[[PipelineStatus], None]) -> None:
         queries = tuple(
-            follow(known, self._queries[known.name]) if known.name in self._queries else known
+            follow(known, self._queries[known.name], self._scans[known.name]) if known.name in self._queries else known
             for known in self.status.queries
         )
         self._publish(replace(self.status, queries=queries, updated_s=time.time()))
@@ -145,13 +158,13 @@ class Execution:
                 self._too_many_dead = f"source {name}: {found}; more than fail_on_dead = {source.fail_on_dead:g} allows"
 
     def _find_failures(self, starts: Mapping[str, Callable[[], None]]) -> bool:
-        """Note the first query that failed. One that only lacked Python is started again, which is the answer."""
+        """Note the first query that failed. One that failed in passing is started again, which is the answer."""
         any_started = False
         for name, query in list(self._queries.items()):
             found = query.exception()
             if found is None or self.error is not None:
                 continue
-            if NO_PYTHON in str(found) and name in starts and self._restarts[name] < RESTARTS_MAX:
+            if TRANSIENT & java_classes(found) and name in starts and self._restarts[name] < RESTARTS_MAX:
                 self._restarts[name] += 1
                 starts[name]()
                 any_started = True
@@ -179,10 +192,12 @@ def _title(source: str) -> str:
     return f"{source} dead letters"
 
 
-def _let_begin(query: StreamingQuery) -> None:
+def _let_begin(query: StreamingQuery, is_stopping: Callable[[], bool]) -> None:
     """Wait until its Python process is there. Spark gives each ten seconds to start; several at once need longer."""
     deadline_s = time.monotonic() + BEGIN_PATIENCE_S
     while query.isActive and query.status["message"] in BEGINNINGS and time.monotonic() < deadline_s:
+        if is_stopping():
+            return
         time.sleep(0.02)
 
 

@@ -11,17 +11,25 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
-from pyspark_zurau.columns import COLUMNS
+from pyspark_zurau.arrow.columns import COLUMNS
 from pyspark_zurau.engine.declaration import FAIL, Source, TopicTarget
 from pyspark_zurau.engine.formats import Parser, parser_for
 from pyspark_zurau.engine.read_sources import reader_options
+from pyspark_zurau.engine.times import needs_record_time
+from pyspark_zurau.options.values import Values
 from zurau.client.security import is_about_security
 
 NO_VALUE = "there is no value (a tombstone)"
 PARSED = "_zurau_parsed"
+TIMES = "_zurau_times"
 #: What the query of the dead letters observes about all records, under this name in Spark's progress.
 JUDGED = "zurau_judged"
 EXAMPLE_BYTES = 60
+MOST = "maxOffsetsPerTrigger"
+#: About a second of work for a core that parses JSON.
+PER_CORE = 250_000
+#: A Spark Connect server does not tell how many it has.
+CORES_UNKNOWN = 4
 
 
 def good_rows(spark: SparkSession, source: Source) -> DataFrame:
@@ -30,7 +38,8 @@ def good_rows(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def dead_letters(spark: SparkSession, source: Source) -> DataFrame:
-    return pick_dead(_read(spark, source, ("key", "value", "topic", "partition", "offset", "headers")), source)
+    time = ("timestamp",) if needs_record_time(source.time_format) else ()
+    return pick_dead(_read(spark, source, ("key", "value", "topic", "partition", "offset", *time, "headers")), source)
 
 
 def dead_letter_target(source: Source) -> TopicTarget:
@@ -57,13 +66,13 @@ def pick_good(records: DataFrame, source: Source) -> DataFrame:
     else:
         rows = rows.where(~dead)
     record = [F.col(name).alias(f"_{name}") for name in source.record]
-    return rows.select(*parser.columns(F.col(PARSED)), *record)
+    return rows.select(*_columns(parser), *record)
 
 
 def pick_dead(records: DataFrame, source: Source) -> DataFrame:
     """Rows for the topic sink: key and value as they were; headers tell where they are from and what is wrong."""
     parser = parser_for(source)
-    rows = _observed(_parse(records, parser), source, parser).where(_is_dead(source, parser))
+    rows = _parse(records, parser).observe(JUDGED, *_judgement(source, parser)).where(_is_dead(source, parser))
     told = {
         "zurau.reason": _reason(parser),
         "zurau.source": F.lit(source.name),
@@ -79,18 +88,23 @@ def pick_dead(records: DataFrame, source: Source) -> DataFrame:
     return rows.select("key", "value", F.concat(own, F.array(*headers)).alias("headers"))
 
 
-def _observed(rows: DataFrame, source: Source, parser: Parser) -> DataFrame:
-    """Counts the good and the dead of each batch; of the dead the reason seen most, and the first one as an example."""
+def judge(records: DataFrame, source: Source) -> DataFrame:
+    """One row: how many are good and how many dead, as the query of the dead letters observes it."""
+    parser = parser_for(source)
+    return _parse(records, parser).agg(*_judgement(source, parser))
+
+
+def _judgement(source: Source, parser: Parser) -> list[Column]:
+    """Counts the good and the dead; of the dead the reason seen most, and the first one as an example."""
     dead = _is_dead(source, parser)
     counted = F.col("value").isNotNull() if source.null_values == "skip" else F.lit(True)
     example = F.struct("topic", "partition", "offset", F.substring("value", 1, EXAMPLE_BYTES).alias("value"))
-    return rows.observe(
-        JUDGED,
+    return [
         F.count_if(counted & ~dead).alias("good"),
         F.count_if(dead).alias("dead"),
         F.mode(F.when(dead, _reason(parser))).alias("reason"),
         F.min(F.when(dead, example)).alias("example"),
-    )
+    ]
 
 
 def _needed_columns(source: Source) -> tuple[str, ...]:
@@ -98,23 +112,39 @@ def _needed_columns(source: Source) -> tuple[str, ...]:
     if source.format == "raw":
         return tuple(COLUMNS)
     place = ("topic", "partition", "offset") if source.dead_letter == FAIL else ()
-    return tuple(name for name in COLUMNS if name in {"value", *source.record, *place})
+    time = ("timestamp",) if needs_record_time(source.time_format) else ()
+    return tuple(name for name in COLUMNS if name in {"value", *source.record, *place, *time})
 
 
 def _parse(records: DataFrame, parser: Parser) -> DataFrame:
     """With one more column. Through a list of one, else Spark would parse anew wherever the column is used."""
-    return records.select("*", F.explode(F.array(parser.parse(F.col("value")))).alias(PARSED))
+    rows = records.select("*", F.explode(F.array(parser.parse(F.col("value")))).alias(PARSED))
+    if parser.times is None:
+        return rows
+    return rows.select("*", F.explode(F.array(parser.times.read(F.col(PARSED)))).alias(TIMES))
+
+
+def _columns(parser: Parser) -> list[Column]:
+    columns = parser.columns(F.col(PARSED))
+    times = {name: F.col(TIMES)[name] for name in (parser.times.types if parser.times else ())}
+    return [column.alias(name) for name, column in (columns | times).items()]
 
 
 def _is_dead(source: Source, parser: Parser) -> Column:
     value, parsed = F.col("value"), F.col(PARSED)
     tombstone = F.lit(source.null_values == "dead_letter")
-    return F.when(value.isNull(), tombstone).otherwise(parser.is_bad(parsed, value))
+    bad = parser.is_bad(parsed, value)
+    if parser.times is not None:
+        bad |= parser.times.are_bad(parsed, F.col(TIMES))
+    return F.when(value.isNull(), tombstone).otherwise(bad)
 
 
 def _reason(parser: Parser) -> Column:
     value, parsed = F.col("value"), F.col(PARSED)
-    return F.when(value.isNull(), F.lit(NO_VALUE)).otherwise(parser.reason(parsed, value))
+    reason = parser.reason(parsed, value)
+    if parser.times is not None:
+        reason = F.coalesce(reason, parser.times.reason(parsed, F.col(TIMES)))
+    return F.when(value.isNull(), F.lit(NO_VALUE)).otherwise(reason)
 
 
 def _raise(source: Source, parser: Parser) -> Column:
@@ -130,4 +160,14 @@ def _raise(source: Source, parser: Parser) -> Column:
 
 def _read(spark: SparkSession, source: Source, columns: tuple[str, ...]) -> DataFrame:
     schema = StructType([StructField(name, COLUMNS[name]) for name in columns])
-    return spark.readStream.format("zurau").options(**reader_options(source)).schema(schema).load()
+    options = reader_options(source)
+    if MOST not in Values(options):
+        options[MOST] = str(records_per_batch(spark))
+    return spark.readStream.format("zurau").options(**options).schema(schema).load()
+
+
+def records_per_batch(spark: SparkSession) -> int:
+    """How many a batch of a source takes at most where nothing is said: so that first results of a long topic are soon
+    there, and no batch is too large for memory."""
+    context = getattr(spark, "_sc", None)
+    return PER_CORE * (CORES_UNKNOWN if context is None else context.defaultParallelism)

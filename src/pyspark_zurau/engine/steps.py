@@ -37,8 +37,11 @@ def register(name: str, frame: DataFrame) -> DataFrame:
 
 
 def run_step(spark: SparkSession, directory: Path, step: Step, frames: dict[str, DataFrame]) -> DataFrame:
-    if step.sql is not None:
-        return spark.sql(step.sql)
+    rows = spark.sql(step.sql) if step.sql is not None else _call(directory, step, frames)
+    return rows.withWatermark(step.watermark.column, step.watermark.delay) if step.watermark else rows
+
+
+def _call(directory: Path, step: Step, frames: dict[str, DataFrame]) -> DataFrame:
     assert step.python is not None
     function = load_function(step.python, directory)
     made = function(*(frames[name] for name in step.inputs), **(step.arguments or {}))
@@ -66,7 +69,10 @@ def _load_file(file: Path) -> ModuleType:
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
-    specification.loader.exec_module(module)
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise SettingsError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
     # Workers do not have this file, so what it defines travels to them as code.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pyspark_zurau.engine.declaration import FAIL, Pipeline, TopicTarget
-from pyspark_zurau.engine.problems import Problems, did_you_mean
+from pyspark_zurau.engine.problems import Problem, Problems, did_you_mean
 from pyspark_zurau.engine.read_sources import reader_options
 from pyspark_zurau.engine.sinks.topic import writer_options
-from pyspark_zurau.kafka_settings import Peer, parse_peer
-from pyspark_zurau.values import Values
+from pyspark_zurau.options.kafka_settings import Peer, parse_peer
+from pyspark_zurau.options.values import Values
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.errors import ClientError
 
@@ -39,7 +39,9 @@ def named_topics(pipeline: Pipeline) -> Iterator[Named]:
             yield Named(_peer(writer_options(sink.target)), sink.target.topic, f"sinks.{name}", "topic")
 
 
-def check_topics(pipeline: Pipeline, problems: Problems) -> None:
+def find_missing(pipeline: Pipeline, problems: Problems) -> list[Problem]:
+    """Topics that are not there, which `--create-topics` would make. A cluster that cannot be reached is a problem."""
+    missing = []
     named = list(named_topics(pipeline))
     for peer in dict.fromkeys(one.peer for one in named):
         its_own = [one for one in named if one.peer == peer]
@@ -50,13 +52,14 @@ def check_topics(pipeline: Pipeline, problems: Problems) -> None:
             continue
         for _, topic, table, key in its_own:
             if topic not in there:
-                hint = did_you_mean(topic, there)
-                problems.add(
-                    table,
-                    key,
+                hint = did_you_mean(topic, there) if key == "topics" else ""
+                hint = hint if "did you mean" in hint else ""
+                what = (
                     f"there is no topic {topic!r} at {peer.bootstrap}; make it with `zurau topic create {topic}`, or"
-                    f" all of them with `zurau pipeline run --create-topics`{hint if 'did you mean' in hint else ''}",
+                    f" all of them with `zurau pipeline run --create-topics`{hint}"
                 )
+                missing.append(Problem(table, key, what))
+    return list(dict.fromkeys(missing))
 
 
 def create_missing(pipeline: Pipeline) -> list[str]:

@@ -23,6 +23,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pyspark_zurau.history.history import open_delta
 from zurau.errors import SettingsError
 from zurau.settings import MIB
 
@@ -188,8 +189,6 @@ def settled(lake: Path) -> Iterator[None]:
 
 
 def _compact_delta(lake: Path, target_bytes: int) -> Outcome:
-    from pyspark_zurau.lake.files import open_delta
-
     table = open_delta(lake)
     before = len(table.file_uris())
     metrics = table.optimize.compact(target_size=target_bytes)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from pyspark_zurau.encode import pack
+from pyspark_zurau.arrow.encode import pack
 from pyspark_zurau.lake.files import opened
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster

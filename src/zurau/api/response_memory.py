@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from zurau.api.within import within
+from zurau.api.timeouts import with_timeout
 from zurau.counters import Counters
 from zurau.pending import Pending
 from zurau.ports import Clock
@@ -81,7 +81,7 @@ class ResponseMemory:
             if self.when_short is not None:
                 self.when_short()
             try:
-                in_time = await within(deadline_ms - clock.monotonic_ms(), turn, clock)
+                in_time = await with_timeout(deadline_ms - clock.monotonic_ms(), turn, clock)
             finally:
                 if not turn.is_done:
                     self._line.remove(turn)

@@ -6,22 +6,32 @@ the image's changes are carried out as they are committed.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from zurau.broker.cluster_view import ClusterView
 from zurau.broker.directories import partition_directories
+from zurau.broker.forwarding import Forwarding, is_command
+from zurau.broker.group_coordinators import GroupCoordinators, GroupRuntime
 from zurau.broker.health import Health
+from zurau.broker.heartbeats import Heartbeats
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
-from zurau.broker.metadata_snapshots import MetadataSnapshots
+from zurau.broker.in_sync import InSyncPartitions
+from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
+from zurau.broker.replication import Replication
 from zurau.broker.settings import BrokerSettings
+from zurau.broker.stop_mark import StopMark, read_stop_mark, remove_stop_mark, write_stop_mark
 from zurau.broker.troubles import Troubles
+from zurau.broker.voter_changes import VoterChanges
 from zurau.errors import CorruptData, DiskFault, Refused
-from zurau.ids import BrokerId, TopicId, TopicPartition
+from zurau.ids import BrokerId, Epoch, PartitionId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
@@ -29,40 +39,36 @@ from zurau.machines.controller.changes import (
     BrokerConfigChanged,
     Change,
     PartitionsAdded,
+    PartitionStatesChanged,
     TopicAdded,
     TopicConfigChanged,
     TopicRemoved,
 )
-from zurau.machines.controller.commands import ControllerCommand, CreateTopic, RegisterBroker
-from zurau.machines.controller.controller import Controller
-from zurau.machines.controller.image import ClusterImage, TopicImage
-from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
-from zurau.machines.groups.commands import ForgetTopic, GroupCommand, Unfinished
-from zurau.machines.groups.machine import GroupMachine
+from zurau.machines.controller.commands import BrokerHeartbeat, CreateTopic, RegisterBroker, RenameReplica
+from zurau.machines.controller.image import ClusterImage, Listener, TopicImage
+from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.settings import GroupSettings
-from zurau.partition.host import MachineHost
-from zurau.partition.judging import Lane
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
-from zurau.partition.snapshots import load_newest
-from zurau.pending import Pending, all_of, done, start
-from zurau.ports import Disk, World
-from zurau.settings import MIB
+from zurau.pending import Pending, all_of, any_of, done, start
+from zurau.ports import Disk, Handshake, Peers, World
 from zurau.wire.kafka.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 log = logging.getLogger("zurau.broker")
 
-METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
-#: The metadata log's own topic id, as in Kafka.
-METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
-METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
-#: Small enough that what a snapshot makes superfluous is soon a whole segment.
-METADATA_SEGMENT_BYTES = 16 * MIB
-#: Says that a broker stopped in good order: with the count of its start by the journal, or empty if it was an older
-#: release, which kept none. Older releases remove it when they start, which shows that they ran.
-CLEAN_STOP_FILE = "clean-stop"
 #: Partitions of a new topic: each takes some files and a fraction of a millisecond.
 OPENED_AT_ONCE = 4
+#: How long whoever makes a topic waits for its partitions.
+OPENED_WITHIN_MS = 3000
+#: How long to wait before the controller is asked again for what cannot be done yet.
+ASK_AGAIN_MS = 200
+#: Copies of the groups' offsets, where there are brokers enough.
+OFFSETS_REPLICATION_FACTOR = 3
+#: What the controller cannot do now and may do soon.
+_NOT_YET = (ErrorCode.NOT_CONTROLLER, ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
 
 
 class Broker:
@@ -75,31 +81,53 @@ class Broker:
         settings: BrokerSettings,
         log_settings: LogSettings,
         group_settings: GroupSettings,
-        *node_settings: object,
+        node_settings: DataclassInstance | None = None,
+        *,
+        others: tuple[BrokerId, ...] = (),
+        listeners: tuple[Listener, ...] = (),
     ) -> None:
+        """`others`: the other brokers of the cluster. `listeners`: where they send clients that look for this one."""
         self.world = world
         self.clock = world.clock
         self.workers = world.workers
-        #: Searches for records by time.
-        self.searches = Lane(world.workers)
         self.randomness = world.randomness
         self.identity = identity
         self.settings = settings
         self.log_settings = log_settings
         self.group_settings = group_settings
         #: What was read once, at start, for whoever asks (DescribeConfigs).
-        self.fixed_settings = (settings, group_settings, *node_settings)
-        self._group_hosts: dict[int, MachineHost[GroupCommand]] = {}
-        #: Partitions of `__consumer_offsets` whose groups are not served, and why.
-        self.groups_not_served: dict[TopicPartition, str] = {}
+        self.fixed_settings = tuple(each for each in (settings, group_settings, node_settings) if each is not None)
         #: Directories with data of topics that a repair of the metadata log has given up.
         self.unexplained: list[str] = []
         self.troubles = Troubles(world.clock)
         self.health = Health(self)
         self.journal = Journal(world)
+        self.replication = Replication(world)
+        self._others = others
+        self._listeners = listeners
+        self._incarnation_id = world.randomness.bytes(16)
+        #: How the last start ended; None if nobody knows.
+        self._last_stop: StopMark | None = None
         self.placement = self._begin(world.disk)
-        self.controller = self._load_controller()
+        self.metadata = MetadataLog(
+            world,
+            self.placement,
+            settings,
+            log_settings,
+            others=others,
+            has_data=self._has_data,
+        )
+        self.metadata.on_changes = self._follow
+        self.groups = GroupCoordinators(world, group_settings, lambda: self.image)
         self.producer_ids = ProducerIds(self.controller)
+        self._in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
+        self.replication.on_proposal = self._in_sync.propose
+        self._voter_changes = VoterChanges(self.metadata.partition, self.partitions, lambda: self.image, world)
+        #: The number of this start, as the controller counts.
+        self.broker_epoch: Epoch = -1
+        self._heartbeats = Heartbeats(
+            self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
+        )
         #: New topics with partitions that are still being opened.
         self._openings: dict[TopicId, Pending[None]] = {}
         self._is_open = True
@@ -117,7 +145,12 @@ class Broker:
     @property
     def image(self) -> ClusterImage:
         """The cluster as far as it is committed."""
-        return self._view.image
+        return self.metadata.image
+
+    @property
+    def controller(self) -> Forwarding:
+        """Whoever decides, here or elsewhere."""
+        return self.metadata.controller
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
@@ -135,64 +168,142 @@ class Broker:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {closed.fault}")
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
-            if image.topic_id in self._openings:
-                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is still being opened")
+            if image.topic_id in self._openings or self.broker_id not in image.partitions[index].replicas:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not here, or still being opened")
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
 
-    def group_host(self, group_id: str) -> MachineHost[GroupCommand]:
-        """Where a group lives: the same partition of `__consumer_offsets` that Kafka would choose."""
-        topic = self.image.topics.get(OFFSETS_TOPIC)
-        if topic is None:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of the consumer groups is not there yet")
-        index = _java_abs(_java_hash(group_id)) % len(topic.partitions)
-        host = self._group_hosts.get(index)
-        if host is None:
-            name = TopicPartition(OFFSETS_TOPIC, index)
-            self.placement.open_again(name)
-            reason = self.groups_not_served.get(name, f"{name} is not open")
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the groups of {name} are not served: {reason}")
-        return host
+    def groups_of(self, group_id: str) -> GroupRuntime:
+        """The coordinator of a group, if it is here."""
+        self.placement.open_again(self.groups.partition_of(group_id))
+        return self.groups.find(group_id)
 
-    def group_hosts(self) -> list[MachineHost[GroupCommand]]:
-        return list(self._group_hosts.values())
+    def group_runtimes(self) -> list[GroupRuntime]:
+        """Those whose groups are loaded."""
+        return self.groups.loaded()
+
+    # Other brokers
+
+    def use_peers(self, peers: Peers) -> None:
+        """From now on other brokers can be reached."""
+        self.replication.peers = self.controller.peers = peers
+
+    def connected(self, peer: Handshake) -> None:
+        self.replication.connected(peer)
+
+    def received(self, sender: BrokerId, frame: memoryview) -> None:
+        if is_command(frame):
+            self.controller.received(sender, frame)
+        else:
+            self.replication.received(sender, frame)
+
+    def progressed(self, broker: BrokerId) -> None:
+        self.replication.progressed(broker)
+
+    def lost(self, broker: BrokerId) -> None:
+        self.replication.lost(broker)
+        self.controller.lost(broker)
 
     # Its life
 
     async def open(self) -> None:
-        """Become ready to serve: register, open every partition, bring the groups back."""
+        """Become ready to serve: learn what there is, register, open every partition, bring the groups back."""
+        established = self.metadata.partition.start()
+        if self._is_alone:
+            await self._led([established])
+            await self.metadata.runtime.loaded
+        deleted_before = self.metadata.load()
+        self.broker_epoch = await self._ask(self._registration())
         topics = list(self.image.topics.values())
         self.placement.directories.undo_deletions(self.image.topics_by_id)
-        for topic in topics:
-            self.placement.open_topic(topic, self._settings_of(topic))
-        placed = [TopicPartition(topic.name, partition.index) for topic in topics for partition in topic.partitions]
-        self._sort_out(placed)
-        registration = RegisterBroker(self.broker_id, self.identity.directory_id, self.randomness.bytes(16))
-        await self.controller.ask(registration)
+        opened = [each for topic in topics for each in self._open(topic)]
+        self._sort_out(topics, deleted_before)
+        await self._tell_new_names(topics)
+        self._in_sync.registered(self.broker_epoch)
+        self._heartbeats.begin()
+        if not self._is_alone:  # who votes alone goes on doing so, and thousands of partitions need no second look
+            self._voter_changes.begin()
+        await self._led([self._heartbeats.unfenced])
         if OFFSETS_TOPIC not in self.image.topics:
-            created: TopicImage = await self.controller.ask(self._offsets_topic())
-            await self.opened(created.topic_id)
-        self._load_groups()
+            await self._create_offsets_topic()
+        await self._led([partition.established for partition in opened if partition.is_only_voter])
+        await self._led(self.groups.loading())
         self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
+
+    async def _tell_new_names(self, topics: Iterable[TopicImage]) -> None:
+        """Replicas that begin anew are not those that the controller knows."""
+        for topic in topics:
+            for image, name in list(self.placement.renamed(topic)):
+                key = PartitionId(topic.topic_id, image.index)
+                await self._ask(RenameReplica(self.broker_id, self.broker_epoch, key, name))
+
+    @property
+    def _is_alone(self) -> bool:
+        return not self._others
+
+    def _registration(self) -> RegisterBroker:
+        stop = self._last_stop
+        return RegisterBroker(
+            self.broker_id,
+            self.identity.directory_id,
+            self._incarnation_id,
+            listeners=self._listeners,
+            previous_broker_epoch=stop.broker_epoch if stop is not None else -1,
+        )
+
+    async def _ask(self, command: RegisterBroker | RenameReplica | CreateTopic) -> Any:
+        """Ask the controller. In a cluster, until there is one that can do it: others may not be there yet."""
+        while True:
+            try:
+                return await self.controller.submit(command)
+            except Refused as refused:
+                if self._is_alone or refused.code not in _NOT_YET:
+                    raise
+            pause: Pending[None] = Pending()
+            self.clock.call_later(ASK_AGAIN_MS, partial(pause.resolve, None))
+            await pause
+            if not self._is_open:
+                raise _is_stopping()
+
+    async def _create_offsets_topic(self) -> None:
+        """Any of the brokers may be the first to do it."""
+        try:
+            created: TopicImage = await self._ask(self._offsets_topic())
+        except Refused as refused:
+            if refused.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+        else:
+            if self._is_alone:
+                await self._led([self.opened(created.topic_id)])
+
+    async def _led(self, established: list[Pending[None]]) -> None:
+        """Wait until these are led, which takes a vote that is safe: a broker that cannot write one does not start."""
+        await any_of([all_of(established), self.journal.failed])
+        if self.journal.fault is not None:
+            raise self.journal.fault
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
         self._is_open = False
-        self.searches.close(_is_stopping)
-        self.controller.close(_is_stopping)
-        for host in self.group_hosts():
-            host.close(_is_stopping)
+        self._heartbeats.close()
+        self._voter_changes.close()
+        self.metadata.runtime.close(_is_stopping)
+        self.groups.close(_is_stopping)
         ended = self.placement.close()
+        self.replication.stop()
         try:
             self.journal.close(ended)
-            self.world.disk.replace_file(CLEAN_STOP_FILE, self._stop_mark())
+            epoch = self.broker_epoch
+            if epoch < 0 and self._last_stop is not None:
+                epoch = self._last_stop.broker_epoch  # a start that was never counted has changed nothing
+            write_stop_mark(self.world.disk, StopMark(self.journal.start_count, epoch))
         except DiskFault as fault:
             log.warning("everything has to be checked at the next start: %s", fault)
 
     def _begin(self, disk: Disk) -> Placement:
         """See that the directory is what this broker left, and note the start before anything else is written."""
-        mark = disk.read_file(CLEAN_STOP_FILE)
-        knows_metadata = mark is not None or METADATA_LOG in self.journal.logs
+        mark = read_stop_mark(disk)
+        knows_metadata = mark is not None or self.journal.has_flushed(METADATA_LOG)
         has_data = any(partition_directories(disk, besides=[str(METADATA_PARTITION)]))
         if (knows_metadata or has_data) and not holds_segments(disk, str(METADATA_PARTITION)):
             raise CorruptData(
@@ -201,18 +312,31 @@ class Broker:
                 "changed here"
             )
         self._has_data = has_data
-        if mark != self._stop_mark():
+        if mark is not None and mark.start_count == self.journal.start_count:
+            self._last_stop = mark
+        else:
             self.journal.forget_ends()
-        disk.remove(CLEAN_STOP_FILE)
+        remove_stop_mark(disk)
         self.journal.begin()  # which flushes the directory too
-        return Placement(self.world, self.identity, self.journal, clean=mark == b"", opened_late=self._opened_late)
+        return Placement(
+            self.world,
+            self.identity,
+            self.journal,
+            clean=mark is not None and mark.is_old,
+            opened_late=self._opened,
+            replication=self.replication,
+        )
 
-    def _stop_mark(self) -> bytes:
-        return b"%d" % self.journal.start_count
-
-    def _sort_out(self, placed: list[TopicPartition]) -> None:
+    def _sort_out(self, topics: Iterable[TopicImage], deleted_before: Iterable[TopicId]) -> None:
         """Directories and the journal hold what the image places here, and nothing else."""
-        if self.controller.gaps:
+        placed = [
+            TopicPartition(topic.name, partition.index)
+            for topic in topics
+            for partition in topic.partitions
+            if self.broker_id in partition.replicas
+        ]
+        self.groups.may_forget = not self.metadata.gaps
+        if self.metadata.gaps:
             # The metadata log was repaired: what no topic explains may belong to one whose record was given up.
             known = {str(name) for name in placed} | {str(METADATA_PARTITION)}
             self.unexplained = self.placement.directories.unexplained(known)
@@ -221,85 +345,33 @@ class Broker:
                     "no topic explains the data in %s; its record may have been lost, so it is left there", name
                 )
             return
-        self.placement.sort_out_directories(self._deleted_before, placed)
-        topics = self.image.topics_by_id
-        self.journal.forget(
-            [name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in topics]
-        )
+        self.placement.sort_out_directories(deleted_before, placed)
+        there = self.image.topics_by_id
+        self.journal.forget([name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in there])
 
-    def _load_controller(self) -> MachineHost[ControllerCommand]:
-        # What is old goes when a snapshot holds it, and only then.
-        settings = LogSettings(
-            cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
-        )
-        metadata = self.placement.open(METADATA_PARTITION, METADATA_TOPIC_ID, settings)
-        self._require_whole(metadata)
-        controller = Controller(self.settings, self.log_settings)
-        host = MachineHost(metadata, controller, self.clock)
-        snapshot = load_newest(self.world.disk, metadata.log.directory, metadata.log.start_offset)
-        host.load(snapshot)
-        self._config_rules = controller.rules
-        self._view = ClusterView(metadata)
-        # Only where it ends counts now, apart from what must not come back.
-        self._deleted_before = [
-            change.topic.topic_id for change in self._view.load(snapshot) if isinstance(change, TopicRemoved)
-        ]
-        self._snapshots = MetadataSnapshots(self.world, metadata, self._view, snapshot)
-        metadata.on_commit = self._follow
-        return host
+    def _open(self, topic: TopicImage) -> list[Partition]:
+        """Open those partitions of a topic that are placed here."""
+        opened = self.placement.open_topic(topic, self._settings_of(topic))
+        for partition in opened:
+            self._opened(partition)
+        self._in_sync.tell(topic, topic.partitions)
+        return opened
 
-    def _require_whole(self, metadata: Partition) -> None:
-        """Refuse to start rather than to take a part of the cluster for the whole."""
-        damage = list(map(str, metadata.log.damage))
-        if not damage and self._has_data and not metadata.log.end_offset:
-            damage = ["it is empty, though there are partitions"]
-        if damage:
-            raise CorruptData(
-                f"the metadata log, {self.world.disk.root / metadata.log.directory}, is damaged: {'; '.join(damage)}. "
-                "Topics would be forgotten, so the broker does not start. Look at it with `zurau log check`; restore "
-                "the directory from a copy, or give up what is damaged with `zurau log repair`"
-            )
-
-    def _load_groups(self) -> None:
-        for image in self.image.topics[OFFSETS_TOPIC].partitions:
-            partition = self.partitions.get(TopicPartition(OFFSETS_TOPIC, image.index))
-            if partition is not None:
-                self._load_group_host(partition)
-
-    def _load_group_host(self, partition: Partition) -> None:
-        groups = GroupMachine(self.group_settings)
-        host = MachineHost(partition, groups, self.clock)
-        try:
-            if partition.log.damage:
-                # With some of their offsets forgotten, consumers would silently skip or repeat records.
-                raise CorruptData(
-                    f"{'; '.join(map(str, partition.log.damage))}. Restore its directory from a copy, or give up what "
-                    "is damaged with `zurau log repair`"
-                )
-            host.load()
-        except DiskFault as fault:
-            # Other groups and all topics can be served; the groups in this partition find no coordinator.
-            log.error("the groups of %s are not served: %s", partition.name, fault)  # noqa: TRY400 - says it all
-            self.groups_not_served[partition.name] = str(fault)
-        else:
-            self._group_hosts[partition.name.partition] = host
-            self._forget_deleted_topics(groups, host)
-
-    def _forget_deleted_topics(self, groups: GroupMachine, host: MachineHost[GroupCommand]) -> None:
-        """A crash may have come between the deletion of a topic and this: a new one of its name must not inherit."""
-        if not self.controller.gaps:  # or else a topic may be missing that was never deleted
-            for topic in sorted(groups.topics() - self.image.topics.keys()):
-                start(_forget_topic(topic, host))
-
-    def _opened_late(self, partition: Partition) -> None:
+    def _opened(self, partition: Partition) -> None:
         if partition.name.topic == OFFSETS_TOPIC:
-            self._load_group_host(partition)
+            self.groups.run_on(partition)
+
+    def _heartbeat(self) -> BrokerHeartbeat:
+        return BrokerHeartbeat(
+            self.broker_id, self.broker_epoch, self.metadata.last_offset, failed=self._in_sync.failed()
+        )
 
     def _offsets_topic(self) -> CreateTopic:
         return CreateTopic(
             name=OFFSETS_TOPIC,
             topic_id=TopicId(self.randomness.bytes(16)),
             partition_count=self.settings.offsets_topic_num_partitions,
+            replication_factor=min(OFFSETS_REPLICATION_FACTOR, 1 + len(self._others)),
             configs={
                 "cleanup.policy": "compact",
                 "segment.bytes": str(self.settings.offsets_topic_segment_bytes),
@@ -309,10 +381,11 @@ class Broker:
 
     # The image changes
 
-    def _follow(self) -> None:
-        for change in self._view.catch_up():
+    def _follow(self, changes: list[Change]) -> None:
+        for change in changes:
             self._carry_out(change)
-        self._snapshots.take_if_due()
+        removed = [change.topic for change in changes if isinstance(change, TopicRemoved)]
+        self.groups.forget_topics(frozenset((topic.name, topic.topic_id) for topic in removed))
 
     def _carry_out(self, change: Change) -> None:
         """Do what a committed change means for this broker."""
@@ -321,25 +394,34 @@ class Broker:
                 self._begin_opening(topic)
             case TopicConfigChanged(topic):
                 self.placement.tune(topic, self._settings_of(topic))
+            case PartitionStatesChanged(topic, partitions):
+                self._in_sync.tell(topic, partitions)
             case BrokerConfigChanged():
                 start(self._tune_all())
             case TopicRemoved(topic):
                 self.placement.remove_topic(topic)
                 for partition in topic.partitions:
                     self.troubles.forget(TopicPartition(topic.name, partition.index))
-                for host in self.group_hosts():
-                    start(_forget_topic(topic.name, host))
             case _:
                 pass
 
     def opened(self, topic_id: TopicId) -> Pending[None]:
-        """Done when the partitions of a new topic can be used."""
-        return self._openings.get(topic_id) or done(None)
+        """Done when the partitions of a new topic can be used; or when that takes so long, on a disk without room for a
+        vote say, that whoever made the topic is told that it is there, and its clients are told to try again."""
+        opening = self._openings.get(topic_id)
+        if opening is None:
+            return done(None)
+        waited: Pending[None] = Pending()
+        timer = self.clock.call_later(OPENED_WITHIN_MS, partial(waited.resolve, None))
+        waited.then(lambda _: timer.cancel())
+        opening.then(lambda _: waited.resolve(None))
+        return waited
 
     def _begin_opening(self, topic: TopicImage) -> None:
         opening = start(self._open_in_turns(topic))
         if not opening.is_done:
-            self._openings[topic.topic_id] = opened = all_of([self.opened(topic.topic_id), opening])
+            before = self._openings.get(topic.topic_id) or done(None)
+            self._openings[topic.topic_id] = opened = all_of([before, opening])
             opened.then(lambda _: self._is_opened(topic.topic_id, opened))
 
     def _is_opened(self, topic_id: TopicId, opened: Pending[None]) -> None:
@@ -348,6 +430,7 @@ class Broker:
 
     async def _open_in_turns(self, topic: TopicImage) -> None:
         """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
+        started: list[Pending[None]] = []
         for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
             if self.world.turns.is_over():
                 await self.world.turns.next()
@@ -355,7 +438,8 @@ class Broker:
             if present is None or not self._is_open:
                 return  # it was deleted meanwhile, or the broker has stopped
             part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
-            self.placement.open_topic(part, self._settings_of(present))
+            started += [partition.established for partition in self._open(part) if partition.is_only_voter]
+        await all_of(started)
 
     async def _tune_all(self) -> None:
         for name in list(self.image.topics):
@@ -366,28 +450,10 @@ class Broker:
                 await self.world.turns.next()
 
     def _settings_of(self, topic: TopicImage) -> LogSettings:
-        return self._config_rules.topic_settings(self.image, self.broker_id, topic.configs)
-
-
-async def _forget_topic(name: str, host: MachineHost[GroupCommand]) -> None:
-    reply = await host.ask(ForgetTopic(name))
-    while isinstance(reply, Unfinished):
-        reply = await host.ask(ForgetTopic(name, reply.now_ms))
+        settings = self.metadata.config_rules.topic_settings(self.image, self.broker_id, topic.configs)
+        internal_bytes = self.settings.internal_segment_bytes
+        return settings if not internal_bytes else dataclasses.replace(settings, segment_bytes=internal_bytes)
 
 
 def _is_stopping() -> Refused:
     return Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping")
-
-
-def _java_abs(number: int) -> int:
-    """As Kafka takes it: the one number whose positive twin does not fit into 32 bits becomes 0."""
-    return 0 if number == -(1 << 31) else abs(number)
-
-
-def _java_hash(text: str) -> int:
-    """Java's `String.hashCode`: over UTF-16 code units, in signed 32 bits."""
-    units = text.encode("utf-16-be")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value

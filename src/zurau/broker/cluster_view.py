@@ -28,6 +28,11 @@ class ClusterView:
         self._changes: list[Change] = []
 
     @property
+    def gaps(self) -> list[tuple[Offset, Offset]]:
+        """Stretches of offsets that a repair of the log has given up."""
+        return self._replay.gaps
+
+    @property
     def next_offset(self) -> Offset:
         return self._replay.next_offset
 
@@ -42,7 +47,8 @@ class ClusterView:
         changes, self._changes = self._changes, []
         return changes
 
-    def _apply(self, record: StateRecord) -> None:
-        change = apply_record(self.image, decode_record(record))
+    def _apply(self, record: StateRecord, offset: Offset) -> None:
+        metadata = decode_record(record)
+        change = None if metadata is None else apply_record(self.image, metadata, offset)
         if change is not None:
             self._changes.append(change)

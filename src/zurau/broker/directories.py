@@ -15,6 +15,7 @@ from zurau.errors import DiskFault
 from zurau.ids import NO_TOPIC_ID, TopicId, id_bytes, id_text
 from zurau.machines.controller.image import TopicImage
 from zurau.partition.opening import holds_partition, read_topic_id
+from zurau.pending import Pending
 from zurau.ports import Disk, World
 
 log = logging.getLogger("zurau.placement")
@@ -29,6 +30,9 @@ class Directories:
     def __init__(self, world: World) -> None:
         self._disk = world.disk
         self._workers = world.workers
+        #: To be removed by the next piece of work.
+        self._doomed: list[str] = []
+        self._is_removing = False
 
     def undo_deletions(self, topics: Mapping[TopicId, TopicImage]) -> None:
         """Give the directories of topics their names back, if the deletion was lost in a crash before it counted."""
@@ -67,19 +71,34 @@ class Directories:
         doomed = []
         try:
             for directory in directories:
-                doomed.append(_renamed(directory, topic_id, DELETED))
-                self._disk.rename(directory, doomed[-1])
-            # Before a topic of the same name is created: after a crash its directories must not be the old ones.
-            self._disk.flush_directory("")
+                renamed = _renamed(directory, topic_id, DELETED)
+                self._disk.rename(directory, renamed)
+                doomed.append(renamed)
         except DiskFault as fault:
             log.warning("the data of deleted topic %s is left to the next start: %s", id_text(topic_id), fault)
-            return
         self._remove(doomed)
 
     def _remove(self, directories: Iterable[str]) -> None:
-        for directory in directories:
-            removed = self._workers.run(partial(self._disk.remove_tree, directory))
-            removed.then(log_failure(f"{directory} could not be removed and is left to the next start"))
+        """In one worker, however many there are: others have work for workers too."""
+        self._doomed += directories
+        if self._doomed and not self._is_removing:
+            self._is_removing = True
+            doomed, self._doomed = self._doomed, []
+            self._workers.run(partial(self._remove_now, doomed)).then(self._removed)
+
+    def _removed(self, outcome: Pending[None]) -> None:
+        log_failure("what is left of deleted topics is left to the next start")(outcome)
+        self._is_removing = False
+        self._remove(())
+
+    def _remove_now(self, doomed: list[str]) -> None:
+        # First their new names: a part of a partition must not come back under its old one.
+        self._disk.flush_directory("")
+        for directory in doomed:
+            try:
+                self._disk.remove_tree(directory)
+            except DiskFault as fault:
+                log.warning("%s could not be removed and is left to the next start: %s", directory, fault)
 
     def put_aside(self, directory: str, topic_id: TopicId) -> None:
         aside, count = _renamed(directory, topic_id, STRAY), 1

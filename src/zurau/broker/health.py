@@ -123,7 +123,7 @@ class Health:
                 yield Problem(Kind.TAKES_NO_WRITES, str(partition.fault), advice, str(name))
 
     def _groups(self) -> Iterator[Problem]:
-        for name, reason in self._broker.groups_not_served.items():
+        for name, reason in self._broker.groups.not_served.items():
             partition = self._broker.partitions.get(name)
             is_damaged = partition is not None and partition.log.damage  # where, is a problem of its own
             yield Problem(

@@ -8,12 +8,12 @@ taken for the one that had it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from zurau.broker.directories import partition_directories
 from zurau.errors import SettingsError
-from zurau.ids import BrokerId, id_bytes, id_text
+from zurau.ids import BrokerId, directory_name, id_bytes, id_text
 from zurau.journal.reading import FILE as JOURNAL_FILE
 from zurau.ports import Disk, Randomness
 
@@ -27,10 +27,32 @@ class Identity:
     broker_id: BrokerId
     cluster_id: str
     directory_id: bytes
+    #: It began the cluster: its replica of the metadata log was the first voter.
+    is_founder: bool = True
+
+    @property
+    def directory_name(self) -> str:
+        """What its replica of the metadata log is called by, and new ones of topics."""
+        return directory_name(self.directory_id)
 
 
 def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId) -> Identity:
-    """The identity that the directory holds, or a new one written to it."""
+    """The identity that the directory holds, or that of a new cluster of one, written to it."""
+    identity = read_identity(disk, broker_id)
+    if identity is None:
+        cluster_id = id_text(randomness.bytes(ID_BYTES))
+        identity = replace(new_identity(broker_id, randomness), cluster_id=cluster_id)
+        save_identity(disk, identity)
+    return identity
+
+
+def new_identity(broker_id: BrokerId, randomness: Randomness) -> Identity:
+    """Of a directory that belongs to no cluster yet."""
+    return Identity(broker_id, "", randomness.bytes(ID_BYTES))
+
+
+def read_identity(disk: Disk, broker_id: BrokerId) -> Identity | None:
+    """The identity that the directory holds; None if it is new."""
     content = disk.read_file(FILE)
     if content is not None:
         return _parse(content, broker_id)
@@ -40,22 +62,31 @@ def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId) -> Id
             f"{disk.root / FILE} is missing, though there is data ({data}). Restore that file from a copy: with a new "
             "cluster id this would be another cluster. Or start with another --dir"
         )
-    identity = Identity(broker_id, id_text(randomness.bytes(ID_BYTES)), randomness.bytes(ID_BYTES))
+    return None
+
+
+def save_identity(disk: Disk, identity: Identity) -> None:
+    """Blocks."""
     lines = (
         "version=1",
         f"cluster.id={identity.cluster_id}",
         f"node.id={identity.broker_id}",
         f"directory.id={id_text(identity.directory_id)}",
+        f"zurau.founder={str(identity.is_founder).lower()}",
     )
     disk.replace_file(FILE, "\n".join((*lines, "")).encode())
-    return identity
 
 
 def _parse(content: bytes, broker_id: BrokerId) -> Identity:
     properties = dict(line.split("=", 1) for line in content.decode(errors="replace").splitlines() if "=" in line)
     stored_id = _read(properties, "node.id", int)
     cluster_id = _read(properties, "cluster.id", str)
-    identity = Identity(BrokerId(stored_id), cluster_id, _read(properties, "directory.id", _directory_id))
+    identity = Identity(
+        BrokerId(stored_id),
+        cluster_id,
+        _read(properties, "directory.id", _directory_id),
+        is_founder=properties.get("zurau.founder", "true") == "true",
+    )
     if stored_id != broker_id:
         raise SettingsError(
             f"this directory belongs to broker {stored_id}, not {broker_id}; start with --node-id {stored_id} "

@@ -16,7 +16,7 @@ from zurau.machines.controller.snapshot import freeze
 from zurau.partition import snapshots
 from zurau.partition.partition import Partition
 from zurau.partition.snapshots import Snapshot, SnapshotId
-from zurau.pending import Pending
+from zurau.pending import Pending, start
 from zurau.ports import World
 
 log = logging.getLogger("zurau.snapshots")
@@ -28,13 +28,19 @@ RECORDS_MIN = 1000
 class MetadataSnapshots:
     """Invariant: the log begins at or before the older of the two snapshots that are kept."""
 
-    def __init__(self, world: World, metadata: Partition, view: ClusterView, last: Snapshot) -> None:
+    def __init__(self, world: World, metadata: Partition, view: ClusterView, *, trims: bool) -> None:
+        """`trims`: the log behind snapshots goes. Not where others follow it: a snapshot is not sent to them yet, so
+        who has fallen behind needs the log."""
         self._world = world
+        self._trims = trims
         self._metadata = metadata
         self._view = view
-        self._last_offset = last.offset
-        self._last_count = len(last.records)
+        self._last_offset = self._last_count = 0
         self._is_writing = False
+
+    def begin(self, last: Snapshot) -> None:
+        """This is the snapshot that the view began with."""
+        self._last_offset, self._last_count = last.offset, len(last.records)
 
     def take_if_due(self) -> None:
         image, offset = self._view.image, self._view.next_offset
@@ -48,11 +54,14 @@ class MetadataSnapshots:
         written = self._world.workers.run(
             lambda: snapshots.write(disk, directory, snapshot, map(encode_record, records()))
         )
-        written.then(self._written)
+        start(self._trim_behind(written))
 
-    def _written(self, outcome: Pending[Offset]) -> None:
-        self._is_writing = False
+    async def _trim_behind(self, written: Pending[Offset]) -> None:
         try:
-            self._metadata.log.advance_start(outcome.result())
+            upto = await written
+            if self._trims:
+                await self._metadata.move_start(min(upto, self._metadata.safe_high_watermark))
         except DiskFault as fault:
             log.warning("no snapshot of the metadata this time, the log stays as long as it is: %s", fault)
+        finally:
+            self._is_writing = False

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from zurau.broker.directories import Directories
 from zurau.broker.identity import Identity
+from zurau.broker.lost_replicas import has_lost_something, new_name
 from zurau.broker.outcomes import report
+from zurau.broker.replication import Replication
 from zurau.errors import DiskFault, Refused
-from zurau.ids import Offset, TopicId, TopicPartition
+from zurau.ids import BrokerId, Offset, ReplicaId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
-from zurau.machines.controller.image import TopicImage
-from zurau.partition.judging import Judges
-from zurau.partition.opening import producers_snapshot, read_topic_id, restore_producers, write_topic_id
+from zurau.machines.controller.image import PartitionImage, TopicImage
+from zurau.machines.controller.names import METADATA_TOPIC
+from zurau.partition.closing import close_together
+from zurau.partition.opening import read_topic_id, restore_producers, write_topic_id
 from zurau.partition.partition import Partition
 from zurau.partition.producers import Producers
+from zurau.partition.replicas import Replicas, make_replica
+from zurau.partition.unpacking import Unpacking
+from zurau.partition.validation import RecordValidator
 from zurau.pending import Pending
 from zurau.ports import Timer, World
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -39,7 +45,13 @@ DAMAGED_BITS_MAX = 32
 #: How many are tried at a time.
 REOPEN_AT_A_TIME = 50
 
-Opened = tuple[Log, Producers]
+
+@dataclass(eq=False, slots=True)
+class OpenedFiles:
+    """A log, and the producers that it tells of."""
+
+    log: Log
+    producers: Producers
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +60,7 @@ class ClosedPartition:
 
     topic_id: TopicId
     settings: LogSettings
+    replicas: Replicas
     fault: BaseException
     tried_at_ms: float
     tries: int = 1
@@ -70,8 +83,10 @@ class Placement:
         *,
         clean: bool,
         opened_late: Callable[[Partition], None],
+        replication: Replication,
     ) -> None:
         self._world = world
+        self._replication = replication
         self._identity = identity
         self._journal = journal
         #: Whether an older release, which kept no journal, says that it stopped in good order.
@@ -79,42 +94,67 @@ class Placement:
         #: Called with a partition that could be opened after all.
         self._opened_late = opened_late
         self.directories = Directories(world)
-        self._judges = Judges(world.workers)
+        #: Shared with searches by time.
+        self.unpacking = Unpacking(world.workers)
+        self._validator = RecordValidator(self.unpacking)
         self.partitions: dict[TopicPartition, Partition] = {}
         self.closed: dict[TopicPartition, ClosedPartition] = {}
+        #: Of logs that are not new: what was written before was not flushed, and a crash took it.
+        self._topic_ids_written = 0
         #: Those that a worker is trying to open.
         self._opening: set[TopicPartition] = set()
         self._retry_timer: Timer | None = None
 
     # Opening
 
-    def open(self, name: TopicPartition, topic_id: TopicId, settings: LogSettings) -> Partition:
-        """Open a partition, making it if it is new. Blocks."""
-        return self._adopt(name, topic_id, self._open_files(name, topic_id, settings))
+    def open_metadata(
+        self,
+        name: TopicPartition,
+        topic_id: TopicId,
+        settings: LogSettings,
+        *,
+        others: tuple[BrokerId, ...],
+    ) -> Partition:
+        """Open the metadata log. Who founds a cluster votes alone at first; who joins it hears who votes. Blocks."""
+        me = ReplicaId(self._identity.broker_id, self._identity.directory_name)
+        replicas = Replicas(me, (me,) if self._identity.is_founder else (), others)
+        return self._adopt(name, topic_id, replicas, self._open_files(name, topic_id, settings, replicas))
 
-    def open_topic(self, topic: TopicImage, settings: LogSettings) -> None:
-        """Open those partitions of a topic that are placed here and not open yet."""
+    def open_topic(self, topic: TopicImage, settings: LogSettings) -> list[Partition]:
+        """Open those partitions of a topic that are placed here and not open yet, and start their replicas."""
+        opened = []
         for image in topic.partitions:
             name = TopicPartition(topic.name, image.index)
             if self._identity.broker_id in image.replicas and name not in self.partitions and name not in self.closed:
                 try:
                     if name in self._opening:  # of a topic that had this name before, and is deleted
                         raise DiskFault(f"{name} is still in use by a deleted topic")
-                    self.open(name, topic.topic_id, settings)
+                    replicas = self._replicas_of(topic, image)
+                    files = self._open_files(name, topic.topic_id, settings, replicas)
+                    opened.append(self._adopt(name, topic.topic_id, replicas, files))
+                    opened[-1].start()
                 except DiskFault as fault:
                     # The others can be served all the same; this one answers with a storage error.
                     log.error("%s stays closed, and is tried again: %s", name, fault)  # noqa: TRY400 - says it all
                     self.closed[name] = ClosedPartition(
-                        topic.topic_id, settings, fault, self._world.clock.monotonic_ms()
+                        topic.topic_id,
+                        settings,
+                        self._replicas_of(topic, image),
+                        fault,
+                        self._world.clock.monotonic_ms(),
                     )
                     self._retry_later()
+        return opened
 
-    def _open_files(self, name: TopicPartition, topic_id: TopicId, settings: LogSettings) -> Opened:
+    def _open_files(
+        self, name: TopicPartition, topic_id: TopicId, settings: LogSettings, replicas: Replicas
+    ) -> OpenedFiles:
         """All of it that blocks; in a worker, when it is tried again."""
         disk = self._world.disk
         directory = str(name)
         stored_id = read_topic_id(disk, directory)
-        last_known = self._journal.last_known(LogId(topic_id, name.partition))
+        log_id = LogId(topic_id, name.partition)
+        last_known = self._journal.last_known(log_id)
         if stored_id is not None and stored_id != topic_id:
             if _is_nearly(stored_id, topic_id):
                 log.warning("the topic id in %s is damaged, and written again", directory)
@@ -124,25 +164,57 @@ class Placement:
         clean = self._clean or (last_known is not None and last_known.closed_offset is not None)
         now_ms = self._world.clock.now_ms()
         opened = Log.open(disk, directory, settings, now_ms=now_ms, clean=clean, last_known=last_known)
+        if name.topic != METADATA_TOPIC and has_lost_something(opened, log_id, replicas, self._journal):
+            opened.close(clean=False)
+            opened, stored_id = self._begin_anew(name, log_id, settings), None
         if stored_id is None:
+            self._topic_ids_written += opened.size_bytes > 0
             # After the log, to which an empty directory says that it is new: nothing to recover, nothing to flush.
             write_topic_id(disk, directory, topic_id)
-        return opened, restore_producers(disk, opened, now_ms)
+        return OpenedFiles(opened, restore_producers(disk, opened, now_ms))
 
-    def _adopt(self, name: TopicPartition, topic_id: TopicId, files: Opened) -> Partition:
-        opened, producers = files
+    def _begin_anew(self, name: TopicPartition, log_id: LogId, settings: LogSettings) -> Log:
+        """What is left is put aside, and the replica begins with nothing, as somebody else."""
+        directory, new = str(name), new_name(self._world.randomness)
+        log.warning("%s has lost something that it had promised: it is fetched anew, as replica %s", directory, new)
+        self.directories.put_aside(directory, log_id.topic_id)
+        self._journal.begin_anew(log_id, new)
+        return Log.open(self._world.disk, directory, settings, now_ms=self._world.clock.now_ms(), clean=True)
+
+    def renamed(self, topic: TopicImage) -> Iterator[tuple[PartitionImage, str]]:
+        """Replicas here that have other names than the image says, with those names."""
+        for image in topic.partitions:
+            me = image.replica_on(self._identity.broker_id)
+            name = self._journal.facts(LogId(topic.topic_id, image.index)).directory
+            if me is not None and name and name != me.directory:
+                yield image, name
+
+    def _replicas_of(self, topic: TopicImage, image: PartitionImage) -> Replicas:
+        me = image.replica_on(self._identity.broker_id)
+        assert me is not None, "only what is placed here is opened"
+        others = tuple(replica.broker for replica in image.replica_ids if replica != me)
+        return Replicas(me, image.replica_ids, others, is_in_sync_mode=topic.is_in_sync_mode)
+
+    def _adopt(self, name: TopicPartition, topic_id: TopicId, replicas: Replicas, files: OpenedFiles) -> Partition:
+        notes = self._journal.notes_of(LogId(topic_id, name.partition))
+        if notes.facts.directory:
+            replicas = replace(replicas, me=replicas.me._replace(directory=notes.facts.directory))
         partition = self.partitions[name] = Partition(
             name,
             topic_id,
-            opened,
-            broker_id=self._identity.broker_id,
-            replicas=[self._identity.broker_id],
-            producers=producers,
-            clock=self._world.clock,
-            flusher=self._world.flusher,
-            notes=self._journal.notes_of(LogId(topic_id, name.partition)),
-            judges=self._judges,
+            files.log,
+            replica=make_replica(replicas, files.log, notes.facts, self._world.randomness),
+            producers=files.producers,
+            restore_producers=partial(restore_producers, self._world.disk, files.log, self._world.clock.now_ms()),
+            world=self._world,
+            notes=notes,
+            outbox=self._replication,
+            validator=self._validator,
         )
+        self._replication.add(partition.shell)
+        membership = partition.shell.core.membership
+        if replicas.others and membership.history != notes.facts.voters:
+            notes.save_voters(membership.history)
         return partition
 
     # Opening again
@@ -170,15 +242,15 @@ class Placement:
         if name in self._opening:
             return
         self._opening.add(name)
-        work = partial(self._open_files, name, closed.topic_id, closed.settings)
+        work = partial(self._open_files, name, closed.topic_id, closed.settings, closed.replicas)
         self._world.workers.run(work).then(partial(self._tried_again, name, closed))
 
-    def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[Opened]) -> None:
+    def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[OpenedFiles]) -> None:
         self._opening.discard(name)
         failure = outcome.error
         if closed.is_deleted:
             if failure is None:
-                outcome.result()[0].close(clean=False)
+                outcome.result().log.close(clean=False)
             self.directories.delete([str(name)], closed.topic_id)
         elif failure is not None:
             closed.tries += 1
@@ -188,10 +260,11 @@ class Placement:
             closed.fault = failure
         else:
             del self.closed[name]
-            partition = self._adopt(name, closed.topic_id, outcome.result())
+            partition = self._adopt(name, closed.topic_id, closed.replicas, outcome.result())
             partition.settings_changed(closed.settings)
             log.info("%s could be opened", name)
             self._opened_late(partition)
+            partition.start()
 
     # Changing and removing
 
@@ -213,6 +286,7 @@ class Placement:
             partition = self.partitions.pop(name, None)
             if partition is not None:
                 partition.close(_topic_is_gone)
+                self._replication.remove(partition.shell.partition)
                 partition.log.close(clean=False)  # a flush may be under way in its thread; nobody needs it any more
             closed = self.closed.pop(name, None)
             if closed is not None:
@@ -229,26 +303,18 @@ class Placement:
         """
         if self._retry_timer is not None:
             self._retry_timer.cancel()
-        ended = {
+        for partition in self.partitions.values():
+            partition.close(_broker_stops)
+        self.unpacking.close(_broker_stops)
+        return {
             LogId(partition.topic_id, partition.name.partition): partition.log.end_offset
-            for partition in self.partitions.values()
-            if self._close(partition)
+            for partition in close_together(self._world.disk, self.partitions.values())
         }
-        self._judges.close(_broker_stops)
-        return ended
-
-    def _close(self, partition: Partition) -> bool:
-        partition.close(_broker_stops)
-        try:
-            producers_snapshot(self._world.disk, partition.log, partition.producers)()
-            partition.log.close()
-        except DiskFault as fault:
-            log.warning("%s has to be checked at the next start: %s", partition.name, fault)
-            return False
-        return not partition.is_broken
 
     def sort_out_directories(self, deleted: Iterable[TopicId], placed: Iterable[TopicPartition]) -> None:
         """Finish deletions, and put aside what no topic explains. `placed`: what belongs here, open or not."""
+        if self._topic_ids_written:
+            log.info("topic ids of %d partitions, which a crash took, were written again", self._topic_ids_written)
         self.directories.sort_out(deleted, {str(name) for name in (*self.partitions, *placed)})
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from zurau.broker.forwarding import Forwarding
 from zurau.ids import ProducerId
-from zurau.machines.controller.commands import AllocateProducerIds, ControllerCommand
-from zurau.partition.host import MachineHost
+from zurau.machines.controller.commands import AllocateProducerIds
 from zurau.pending import Pending, start
 
 BLOCK_IDS = 1000
@@ -13,7 +13,7 @@ BLOCK_IDS = 1000
 class ProducerIds:
     """Those who come while a block is on its way share it. Invariant: an id leaves `_stock` once."""
 
-    def __init__(self, controller: MachineHost[ControllerCommand]) -> None:
+    def __init__(self, controller: Forwarding) -> None:
         self._controller = controller
         self._stock = range(0)
         self._delivery: Pending[None] | None = None
@@ -28,4 +28,4 @@ class ProducerIds:
         return first
 
     async def _restock(self) -> None:
-        self._stock = await self._controller.ask(AllocateProducerIds(BLOCK_IDS))
+        self._stock = await self._controller.submit(AllocateProducerIds(BLOCK_IDS))

@@ -21,6 +21,23 @@ class BrokerSettings:
     )
     delete_topic_enable: bool = setting(True, "delete.topic.enable", doc="Whether topics can be deleted.")
 
+    # Brokers among each other
+    broker_heartbeat_interval_ms: int = setting(
+        400,
+        "broker.heartbeat.interval.ms",
+        at_least=1,
+        at_most=INT32_MAX,
+        doc="How often a broker tells the controller that it is alive.",
+    )
+    broker_session_timeout_ms: int = setting(
+        2 * SECOND_MS,
+        "broker.session.timeout.ms",
+        at_least=1,
+        at_most=INT32_MAX,
+        doc="A broker that the controller has not heard of for this long is fenced: it leads nothing in mode isr, and "
+        "gets no new replicas, until it is heard again.",
+    )
+
     # The brokers' own topic
     offsets_topic_num_partitions: int = setting(
         16,
@@ -35,6 +52,14 @@ class BrokerSettings:
         at_least=MIB,
         at_most=INT32_MAX,
         doc="Segment size of that topic. Smaller segments are compacted sooner and load faster.",
+    )
+
+    internal_segment_bytes: int = setting(
+        0,
+        "internal.segment.bytes",
+        at_least=0,
+        at_most=INT32_MAX,
+        doc="For tests of small segments: the segment size of all topics, whatever segment.bytes says. 0: not used.",
     )
 
     # Upkeep

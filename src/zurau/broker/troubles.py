@@ -33,6 +33,8 @@ class Troubles:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._troubles: dict[tuple[str, TopicPartition], Trouble] = {}
+        #: Kinds of work that ever failed.
+        self._jobs: set[str] = set()
         #: Of any kind, since the broker started.
         self.failure_count = 0
 
@@ -41,6 +43,7 @@ class Troubles:
 
     def failed(self, job: str, partition: TopicPartition, failure: BaseException) -> None:
         self.failure_count += 1
+        self._jobs.add(job)
         before = self._troubles.get((job, partition))
         if before is None or str(before.failure) != str(failure):
             report(f"{job} of {partition} failed and will be tried again", failure)
@@ -58,5 +61,5 @@ class Troubles:
 
     def forget(self, partition: TopicPartition) -> None:
         """It is gone."""
-        for key in [key for key in self._troubles if key[1] == partition]:
-            del self._troubles[key]
+        for job in self._jobs:
+            self._troubles.pop((job, partition), None)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zurau.broker.broker import Broker
-from zurau.broker.outcomes import failure_in
+from zurau.broker.outcomes import failure_in, tried
 from zurau.errors import Abandoned
 from zurau.ids import TopicPartition
 from zurau.partition.opening import producers_snapshot
@@ -63,8 +63,8 @@ class Upkeep:
         if self._compacting is not None:
             self._compacting.abandon()
 
-    def _every(self, interval_ms: int, job: str, look: Callable[[Partition], None]) -> None:
-        """Look at all partitions, then again after the interval."""
+    def _every(self, interval_ms: int, job: str, look: Callable[[Partition], bool]) -> None:
+        """Look at all partitions, then again after the interval. `look` says whether there is more to do at once."""
 
         def begin() -> None:
             go_on(deque(self._broker.partitions))
@@ -72,8 +72,13 @@ class Upkeep:
         def go_on(left: deque[TopicPartition]) -> None:
             for _ in range(min(AT_A_TIME, len(left))):
                 partition = self._broker.partitions.get(left.popleft())
-                if partition is not None and not self._troubles.is_resting(job, partition.name):
-                    self._try(job, partition, partial(look, partition))
+                if partition is None or self._troubles.is_resting(job, partition.name):
+                    continue
+                if self._try(job, partition, partial(look, partition)):
+                    left.appendleft(partition.name)
+                    break
+                if self._broker.world.turns.is_over():
+                    break
             if left:
                 self._timers[job] = self._broker.clock.call_later(0, lambda: go_on(left))
             else:
@@ -81,11 +86,9 @@ class Upkeep:
 
         self._timers[job] = self._broker.clock.call_later(interval_ms, begin)
 
-    def _try(self, job: str, partition: Partition, work: Callable[[], None]) -> None:
-        """A failure that shows in one partition must not end the round."""
-        failure = failure_in(work)
-        if failure is not None:
-            self._troubles.failed(job, partition.name, failure)
+    def _try(self, job: str, partition: Partition, work: Callable[[], bool]) -> bool:
+        """What the work returns. A failure that shows in one partition must not end the round."""
+        return tried(work, partial(self._troubles.failed, job, partition.name)) or False
 
     def _run(self, job: str, partition: Partition, work: Callable[[], Any]) -> None:
         """Have a worker do what nobody waits for."""
@@ -105,15 +108,19 @@ class Upkeep:
 
     # Retention
 
-    def _expire(self, partition: Partition) -> None:
+    def _expire(self, partition: Partition) -> bool:
         now_ms = self._broker.clock.now_ms()
-        removed = partition.log.expire(now_ms, partition.high_watermark)
+        removed = partition.log.expire(now_ms, partition.safe_high_watermark)
         self._troubles.worked(RETENTION, partition.name)
         if removed:
+            partition.start_moved()
             log.info("%s: %d old segments removed", partition.name, removed)
         self._remove_files(partition)
+        if removed:
+            return True
         partition.producers.expire(now_ms - self._broker.settings.producer_id_expiration_ms)
         self._snapshot_producers(partition)
+        return False
 
     def _remove_files(self, partition: Partition) -> None:
         work = partition.log.take_removals()
@@ -135,10 +142,11 @@ class Upkeep:
 
     # Compaction
 
-    def _compact_in_turn(self, partition: Partition) -> None:
+    def _compact_in_turn(self, partition: Partition) -> bool:
         if "compact" in partition.log.settings.cleanup_policy:
             self._to_compact[partition.name] = None
             self._compact_next()
+        return False
 
     def _compact_next(self) -> None:
         """Compact at most one partition at a time: it reads and writes a lot."""
@@ -149,11 +157,12 @@ class Upkeep:
             if partition is not None:
                 self._try(COMPACTION, partition, partial(self._compact, partition))
 
-    def _compact(self, partition: Partition) -> None:
+    def _compact(self, partition: Partition) -> bool:
         job = partition.log.plan_compaction(self._broker.clock.now_ms(), partition.high_watermark)
         if job is not None:
             self._compacting = job
             self._broker.workers.run(job.run).then(partial(self._compacted, partition, job))
+        return False
 
     def _compacted(self, partition: Partition, job: CompactionJob, outcome: Pending[None]) -> None:
         self._compacting = None
@@ -166,4 +175,5 @@ class Upkeep:
                 self._note(COMPACTION, partition, failure)
             if failure is None:
                 log.info("%s: compacted", partition.name)
+                self._to_compact[partition.name] = None  # there may be more: a job takes some segments at a time
         self._compact_next()

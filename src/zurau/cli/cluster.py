@@ -21,7 +21,7 @@ from zurau.cli.output import counted, show_json, show_rows
 
 if TYPE_CHECKING:
     from zurau.client.admin import Admin
-    from zurau.client.metadata import Metadata
+    from zurau.client.cluster import Metadata
     from zurau.ids import BrokerId
 
 app = typer.Typer(invoke_without_command=True, **SETTINGS)

@@ -98,7 +98,9 @@ def pipeline(context: typer.Context) -> None:
 
 @app.command()
 def version() -> None:
-    """Print the versions of Zurau and Python."""
+    """Print the version, and what is compiled."""
     import platform
 
-    typer.echo(f"zurau {__version__} (Python {platform.python_version()})")
+    from zurau.cli.compiled import compiled_text
+
+    typer.echo(f"zurau {__version__} (Python {platform.python_version()}; {compiled_text()})")

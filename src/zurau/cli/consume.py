@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from zurau.cli.record_text import Render
     from zurau.client.cluster import Cluster
     from zurau.client.consumer import Consumer, PartitionRecords
-    from zurau.client.group_consumer import GroupConsumer
+    from zurau.client.groups.consumer import GroupConsumer
     from zurau.ids import Offset, TopicPartition
 
 ROUND_S = 0.5
@@ -123,8 +123,7 @@ def _renderer(form: RecordFormat, template: str | None, *, keys: bool, headers: 
 def _partition_reader(
     cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, read_committed: bool
 ) -> Consumer:
-    from zurau.client.consumer import Consumer
-    from zurau.client.fetcher import FetchSettings
+    from zurau.client.consumer import Consumer, FetchSettings
     from zurau.ids import TopicPartition
 
     every = cluster.retry(lambda: cluster.partitions_of(topic))
@@ -156,8 +155,8 @@ def _start_positions(
 def _group_reader(
     cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, group: str, read_committed: bool
 ) -> GroupConsumer:
-    from zurau.client.fetcher import GO_TO_END, GO_TO_START, FetchSettings
-    from zurau.client.group_consumer import GroupConsumer
+    from zurau.client.consumer import GO_TO_END, GO_TO_START, FetchSettings
+    from zurau.client.groups.consumer import GroupConsumer
 
     if indexes is not None or start.offset is not None or start.time is not None:
         raise typer.BadParameter("a group knows its partitions and offsets; to move it use `zurau group reset`")

@@ -23,7 +23,7 @@ from zurau.cli.output import counted, say, show_json, show_rows
 
 if TYPE_CHECKING:
     from zurau.client.cluster import Cluster
-    from zurau.client.group_admin import GroupAdmin
+    from zurau.client.groups.admin import GroupAdmin
     from zurau.ids import Offset, TopicPartition
 
 app = typer.Typer(help="Consumer groups: members, offsets, lag, reset.", no_args_is_help=True, **SETTINGS)
@@ -46,7 +46,7 @@ def list_groups(
       zurau group list
       zurau group list --format csv
     """
-    from zurau.client.group_admin import GroupAdmin
+    from zurau.client.groups.admin import GroupAdmin
 
     with open_cluster(bootstrap, timeout) as cluster:
         groups = GroupAdmin(cluster).list_groups()
@@ -68,7 +68,7 @@ def describe(
       zurau group describe billing
       zurau group describe billing --format json
     """
-    from zurau.client.group_admin import GroupAdmin
+    from zurau.client.groups.admin import GroupAdmin
 
     with open_cluster(bootstrap, timeout) as cluster:
         admin = GroupAdmin(cluster)
@@ -111,7 +111,7 @@ def reset(
       zurau group reset billing --to-offset 0 --yes
       zurau group reset a-new-group --to-latest --topic orders
     """
-    from zurau.client.group_admin import GroupAdmin
+    from zurau.client.groups.admin import GroupAdmin
 
     target = Target(to_earliest, to_latest, to_offset, to_time)
     with open_cluster(bootstrap, timeout) as cluster:
@@ -144,7 +144,7 @@ def delete(
     Example:
       zurau group delete billing
     """
-    from zurau.client.group_admin import GroupAdmin
+    from zurau.client.groups.admin import GroupAdmin
 
     with open_cluster(bootstrap, timeout) as cluster:
         admin = GroupAdmin(cluster)

@@ -196,7 +196,7 @@ def _last_known(disk: Disk, name: str, journal: Reading | None) -> LastKnown:
     if journal is None or topic_id is None or not index.isdecimal():
         return LastKnown()
     log_id = LogId(topic_id, int(index))
-    return LastKnown(journal.known.flushed.get(log_id, 0), journal.known.closed.get(log_id))
+    return LastKnown(journal.known.facts(log_id).flushed.offset, journal.known.closed.get(log_id))
 
 
 def _damage_fields(one: DamagedRange) -> dict[str, Any]:

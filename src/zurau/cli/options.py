@@ -66,7 +66,7 @@ _properties: dict[str, str] = {}
 def use_client_config(path: Path | None) -> None:
     _properties.clear()
     if path is not None:
-        from zurau.client.properties import read_properties
+        from zurau.client.security import read_properties
         from zurau.errors import SettingsError
 
         try:

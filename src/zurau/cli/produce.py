@@ -1,4 +1,4 @@
-"""`zurau produce`: one record for each line of the input."""
+"""`zurau produce`: one record for each line of the input, or for each file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from zurau.ids import Offset, TopicPartition
 
 CHUNK_BYTES = 256 * 1024
+#: As everybody writes it.
+STDIN = Path("-")
 
 
 class Acks(StrEnum):
@@ -49,23 +51,31 @@ class Codec(StrEnum):
     ZSTD = "zstd"
 
 
+Files = Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Where to read. Default: -, stdin.")]
+WholeFiles = Annotated[
+    bool, typer.Option("--whole-files", help="Each file is one record, whose key is its name; a directory: all in it.")
+]
+KeySeparator = Annotated[
+    str | None, typer.Option("--key-separator", "-k", metavar="TEXT", help="What ends the key in each line.")
+]
+Header = Annotated[
+    list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="For every record; may be repeated.")
+]
+KeepPartitions = Annotated[
+    bool, typer.Option("--keep-partitions", help="With --json: use the partition that a line names.")
+]
+Partition = Annotated[int | None, typer.Option(metavar="N", min=0, max=INT32_MAX, help="Default: by the key, or any.")]
+
+
 def produce(
     topic: TopicName,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to read. Default: stdin.")] = None,
-    key_separator: Annotated[
-        str | None, typer.Option("--key-separator", "-k", metavar="TEXT", help="What ends the key in each line.")
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option("--header", "-H", metavar="NAME=VALUE", help="For every record; may be repeated."),
-    ] = None,
+    files: Files = None,
+    whole_files: WholeFiles = False,
+    key_separator: KeySeparator = None,
+    header: Header = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Each line is a record as JSON.")] = False,
-    keep_partitions: Annotated[
-        bool, typer.Option("--keep-partitions", help="With --json: use the partition that a line names.")
-    ] = False,
-    partition: Annotated[
-        int | None, typer.Option(metavar="N", min=0, max=INT32_MAX, help="Default: by the key, or any.")
-    ] = None,
+    keep_partitions: KeepPartitions = False,
+    partition: Partition = None,
     acks: Annotated[Acks, typer.Option(help="Who has to have stored a record: all replicas, the leader, nobody.")] = (
         Acks.ALL
     ),
@@ -83,10 +93,10 @@ def produce(
       echo 'k1:v1' | zurau produce orders --key-separator :
       echo '{"key": "k1", "value": "v1", "headers": {"from": "shop"}}' | zurau produce orders --json
       zurau consume orders --from-beginning --until-end --format json | zurau produce copy --json
+      zurau produce invoices --whole-files invoices/ extra.xml
     """
     from zurau.cli.progress import progress
-    from zurau.client.courier import ProducerSettings
-    from zurau.client.producer import Producer
+    from zurau.client.producer import Producer, ProducerSettings
     from zurau.records.compression import Compression
 
     parse = _line_parser(key_separator, key_values(header or [], "--header"), json_lines, keep_partitions)
@@ -95,16 +105,52 @@ def produce(
         compression=Compression[compression.name],
         delivery_timeout_s=timeout,
     )
+    if whole_files and (json_lines or key_separator or not files):
+        raise typer.BadParameter("needs files, and neither --json nor --key-separator", param_hint="--whole-files")
     written = Written(topic)
+    inputs: list[Path] = _all_files(files or []) if whole_files else files or []
+    size_bytes = sum(_size_bytes(file) for file in inputs)
     with ExitStack() as stack:
-        descriptor, size_bytes = _open_input(file, stack)
         cluster = stack.enter_context(open_cluster(bootstrap, timeout))
         advance = stack.enter_context(progress("writing", size_bytes, wanted=size_bytes > 0))
         producer = stack.enter_context(Producer(cluster, settings, on_delivered=written.add))
         # A topic that does not exist should be reported before anybody types.
         cluster.retry(lambda: cluster.topic(topic, may_create=True))
-        _send_lines(producer, topic, partition, line_batches(descriptor, advance), parse)
+        for file in inputs or [STDIN]:
+            with _open_input(file) as descriptor:
+                if whole_files:
+                    _send_whole(producer, topic, partition, file.name, _read_all(descriptor, advance), parse)
+                else:
+                    _send_lines(producer, topic, partition, line_batches(descriptor, advance), parse)
     written.show(form)
+
+
+def _send_whole(
+    producer: Producer,
+    topic: str,
+    partition: int | None,
+    name: str,
+    value: bytes,
+    parse: Callable[[bytes], ParsedRecord],
+) -> None:
+    producer.send(topic, value, key=name.encode(), headers=parse(b"").headers, partition=partition)
+
+
+def _all_files(named: list[Path]) -> list[Path]:
+    """Those in directories too, in the order of their names; hidden ones are left out."""
+    found: list[Path] = []
+    for path in named:
+        inside = path.iterdir() if path.is_dir() else ()
+        found += sorted(each for each in inside if each.is_file() and each.name[0] != ".") or [path]
+    return found
+
+
+def _read_all(descriptor: int, advance: Callable[[int], None]) -> bytes:
+    chunks = []
+    while chunk := _read(descriptor):
+        advance(len(chunk))
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 def _line_parser(
@@ -165,17 +211,34 @@ def _send_lines(
             producer.flush()
 
 
-def _open_input(file: Path | None, stack: ExitStack) -> tuple[int, int]:
-    """A descriptor to read from, and how much there is (0: nobody knows)."""
+@contextmanager
+def _open_input(file: Path) -> Iterator[int]:
+    """A descriptor to read from."""
+    if file == STDIN:
+        yield sys.stdin.fileno()
+        return
+    with _reading(file):
+        opened = file.open("rb")
+    with opened:
+        yield opened.fileno()
+
+
+def _size_bytes(file: Path) -> int:
+    """How much there is; a file that cannot be read is told before anything is written."""
+    if file == STDIN:
+        return 0
+    with _reading(file), file.open("rb") as opened:
+        return os.fstat(opened.fileno()).st_size
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
     from zurau.client.errors import ClientError
 
-    if file is None:
-        return sys.stdin.fileno(), 0
     try:
-        opened = stack.enter_context(file.open("rb"))
+        yield
     except OSError as error:
         raise ClientError(f"cannot read {file}: {error.strerror}; check the path") from error
-    return opened.fileno(), os.fstat(opened.fileno()).st_size
 
 
 def line_batches(descriptor: int, advance: Callable[[int], None] = lambda _: None) -> Iterator[list[bytes]]:

@@ -1,18 +1,18 @@
-"""`zurau simulate`: clusters of replicas that have a bad day, from seeds."""
+"""`zurau simulate`: brokers and clusters of replicas that have a bad day, from seeds."""
 
 from __future__ import annotations
 
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zurau.cli.progress import progress
 
 if TYPE_CHECKING:
-    from zurau.simulation.cluster.search import Outcome
+    from zurau.simulation.searching import Outcome, Search
 
 _SHOWN_TURNS = 30
 _SHOWN_LINES = 40
@@ -26,6 +26,9 @@ class SimulationMode(StrEnum):
 def simulate(
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many histories.")] = 100,
     first_seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the first one.")] = 0,
+    brokers: Annotated[
+        int | None, typer.Option(min=1, max=5, metavar="N", help="Whole brokers, so many; without: replicas alone.")
+    ] = None,
     mode: Annotated[SimulationMode, typer.Option(help="How the replicas agree.")] = SimulationMode.QUORUM,
     faults: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these of the first seed's faults: 1,4,7 or none.")
@@ -34,35 +37,50 @@ def simulate(
         Path | None, typer.Option(metavar="FILE", help="Write what happens with the first seed here; - for stdout.")
     ] = None,
 ) -> None:
-    """Run simulated clusters through bad days, from seeds.
+    """Run simulated brokers and clusters through bad days, from seeds.
 
-    Messages are lost, doubled and late, links are cut, power fails, disks are slow or wiped; after every step the
-    invariants of replication are checked, and in the end the cluster has to be whole again.
+    Messages are lost, doubled and late, links are cut, power fails, disks are slow, full or wiped; after every step
+    invariants are checked, and in the end everything has to be whole again.
+
+    With --brokers, whole brokers run on simulated clocks, disks, threads and network, and clients that speak the real
+    protocol check what they are told. Without, clusters of replicas do.
 
     The same seed gives the same history. Exits with 1 when an invariant is broken, and says how to see it again.
 
     \b
     Examples:
       zurau simulate --seeds 1000
+      zurau simulate --brokers 1 --seeds 1000
+      zurau simulate --brokers 3 --mode isr --seeds 1000
       zurau simulate --mode isr --seeds 1000 --first-seed 5000
       zurau simulate --first-seed 17 --seeds 1 --transcript -
     """
+    search = _search_of(brokers, mode)
     if transcript is not None or faults is not None:
-        raise typer.Exit(_tell(mode, first_seed, faults, transcript))
-    failed = _search(mode, first_seed, seeds)
+        raise typer.Exit(_tell(search, first_seed, faults, transcript))
+    failed = _look(search, first_seed, seeds)
     if failed is not None:
-        _show(mode, failed)
+        _show(search, failed)
         raise typer.Exit(1)
 
 
-def _search(mode: SimulationMode, first_seed: int, seeds: int) -> Outcome | None:
-    """The first seed that fails; says how much was seen until then."""
-    from zurau.simulation.cluster.search import run_seeds
+def _search_of(brokers: int | None, mode: SimulationMode) -> Search[Any]:
+    if brokers is not None:
+        from zurau.simulation.brokers.search import Kind
+        from zurau.simulation.brokers.search import search as brokers_search
 
+        return brokers_search(Kind(brokers, mode.value))
+    from zurau.simulation.cluster.search import search as cluster_search
+
+    return cluster_search(mode.value)
+
+
+def _look(search: Search[Any], first_seed: int, seeds: int) -> Outcome | None:
+    """The first seed that fails; says how much was seen until then."""
     began_s, held = time.perf_counter(), []
     failed = None
-    with progress(f"simulating {mode}", seeds) as advance:
-        for outcome in run_seeds(mode.value, first_seed, seeds):
+    with progress(f"simulating {search.name}", seeds) as advance:
+        for outcome in search.run_seeds(first_seed, seeds):
             if outcome.violation is not None:
                 failed = outcome
                 break
@@ -72,20 +90,18 @@ def _search(mode: SimulationMode, first_seed: int, seeds: int) -> Outcome | None
     events = sum(each.event_count for each in held)
     acknowledged = sum(each.acknowledged for each in held)
     typer.echo(
-        f"{len(held)} seeds held in {mode} mode: {events:,} events, {acknowledged:,} records "
+        f"{len(held)} seeds held in {search.name}: {events:,} events, {acknowledged:,} records "
         f"acknowledged; {len(held) / seconds * 60:.0f} seeds a minute, {events / seconds:,.0f} events/s, "
         f"{sum(each.virtual_ms for each in held) / 1000 / seconds:.0f} times real time"
     )
     return failed
 
 
-def _show(mode: SimulationMode, failed: Outcome) -> None:
+def _show(search: Search[Any], failed: Outcome) -> None:
     """What is left of a failure when everything that it does not need is taken away."""
-    from zurau.simulation.cluster.search import report
-
     assert failed.violation is not None
     typer.echo(f"\nseed {failed.seed} breaks {failed.violation}\nlooking for the faults that it needs ...")
-    found = report(mode.value, failed.seed, failed.violation.invariant)
+    found = search.report(failed.seed, failed.violation.invariant)
     typer.echo(f"\nbroken    {found.violation}\nthe rule  {found.meaning}\nthe world {found.world}")
     typer.echo(f"\nfaults: {len(found.faults)} of {found.drawn_count} are needed")
     for number, fault in zip(found.fault_numbers, found.faults, strict=True):
@@ -97,21 +113,17 @@ def _show(mode: SimulationMode, failed: Outcome) -> None:
     typer.echo(f"\nsee it again: {found.command}")
 
 
-def _tell(mode: SimulationMode, seed: int, faults: str | None, path: Path | None) -> int:
+def _tell(search: Search[Any], seed: int, faults: str | None, path: Path | None) -> int:
     """One seed in words, with all its faults or some. Returns the exit code."""
-    from zurau.simulation.cluster.search import faults_of, run_seed
-    from zurau.simulation.cluster.transcript import Transcript
-
-    drawn = faults_of(mode.value, seed)
+    drawn = search.faults_of(seed)
     try:
         numbers = range(len(drawn)) if faults is None else [int(each) for each in faults.split(",") if each != "none"]
         given = [drawn[number] for number in numbers]
     except (ValueError, IndexError):
         raise typer.BadParameter(f"seed {seed} has faults 0 to {len(drawn) - 1}", param_hint="--faults") from None
-    words = Transcript()
-    outcome = run_seed(mode.value, seed, given, words)
+    outcome = search.run(seed, given, True)
     if path is not None:
-        text = "\n".join(words.lines) + "\n"
+        text = "\n".join(outcome.lines) + "\n"
         if str(path) == "-":
             typer.echo(text, nl=False)
         else:

@@ -22,7 +22,8 @@ def state_in(directory: str, record: Record) -> dict[str, Any] | None:
     state = StateRecord(record.key, record.value)
     try:
         if topic == METADATA_TOPIC:
-            return _fields(metadata.decode_record(state))
+            known = metadata.decode_record(state)
+            return None if known is None else _fields(known)
         fact = groups.decode_record(state) if topic == OFFSETS_TOPIC else None
     except (CorruptData, ProtocolViolation):
         return None

@@ -25,8 +25,7 @@ from zurau.settings import INT32_MAX, INT64_MAX
 
 if TYPE_CHECKING:
     from zurau.client.admin import Admin
-    from zurau.client.cluster import Cluster
-    from zurau.client.metadata import TopicInfo
+    from zurau.client.cluster import Cluster, TopicInfo
 
 app = typer.Typer(help="Make, look at, change and remove topics.", no_args_is_help=True, **SETTINGS)
 
@@ -253,7 +252,7 @@ def _summary(topic: TopicInfo) -> dict[str, Any]:
 
 def _partition_rows(cluster: Cluster, topic: TopicInfo) -> list[dict[str, Any]]:
     """Offsets are left out where no leader can tell them."""
-    from zurau.client.metadata import NO_LEADER
+    from zurau.client.cluster import NO_LEADER
     from zurau.client.offsets import end_offsets, start_offsets
     from zurau.ids import TopicPartition
 

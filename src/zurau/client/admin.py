@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from zurau.client.cluster import Cluster
+from zurau.client.cluster.cluster import Cluster
+from zurau.client.cluster.metadata import NO_LEADER, Metadata, TopicInfo
 from zurau.client.errors import NoLeader, UnknownTopic, check
-from zurau.client.metadata import NO_LEADER, Metadata, TopicInfo
 from zurau.client.retry import Backoff, Deadline
 from zurau.ids import BrokerId, Offset, TopicPartition
 from zurau.wire.kafka.error_codes import ErrorCode

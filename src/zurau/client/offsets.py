@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from zurau.client.cluster import Cluster
-from zurau.client.errors import check
+from zurau.client.cluster.cluster import Cluster
+from zurau.client.errors import CorruptRecords, check
 from zurau.ids import Offset, TopicPartition
+from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 LATEST_TIMESTAMP = -1
@@ -73,6 +74,8 @@ def _ask_leaders(
         for topic in cluster.ask_broker(broker, request).topics:
             for answer in topic.partitions:
                 partition = TopicPartition(topic.name, answer.partition_index)
+                if answer.error_code == ErrorCode.CORRUPT_MESSAGE:
+                    raise CorruptRecords.at(str(partition), "the broker cannot search it by time, it is damaged")
                 check(answer.error_code, f"asking for offsets of {partition}")
                 found[partition] = OffsetAndTimestamp(answer.offset, answer.timestamp)
     return found

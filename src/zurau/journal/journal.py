@@ -1,9 +1,11 @@
 """The journal of a running broker.
 
-The loop says what became true; the flush thread writes it down, all that was said in a tenth of a second in one frame
-and one flush. When the file has grown it is replaced by one frame that says everything anew. So it is when something
-is taken back, so that a torn end never hides that, and after any failure: a file whose flush failed is not trusted
-again.
+The loop says what became true; the flush thread writes it down. Positions wait for each other: all that was said in a
+tenth of a second goes in one frame and one flush. What a replica promises (its vote, its epoch marks, its voters, its
+name) does not wait, and whoever asks while a flush runs shares the next one (group commit).
+
+When the file has grown it is replaced by one frame that says everything anew. So it is when something is taken back,
+so that a torn end never hides that, and after any failure: a file whose flush failed is not trusted again.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from zurau.epochs import EpochMark, Position
 from zurau.errors import DiskFault
-from zurau.ids import Offset
+from zurau.ids import Epoch, Offset
 from zurau.journal.frames import encode_frame
 from zurau.journal.reading import FILE, Reading, read_journal
-from zurau.journal.records import Flushed, Known, LogId, Record, encode_records, offsets_of
+from zurau.journal.records import Known, LogId, Record, ReplicaFacts, encode_records
 from zurau.log.last_known import LastKnown
 from zurau.pending import Pending
 from zurau.ports import Disk, File, Timer, World
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.membership import VoterChange
 from zurau.settings import MIB
 
 log = logging.getLogger("zurau.journal")
@@ -42,7 +47,13 @@ class Journal:
         self._boot_id = world.boot_id
         #: Why it could not be written when that was last tried; None if it could.
         self.fault: DiskFault | None = None
-        self._moved: dict[LogId, Offset] = {}
+        #: Done when it could not be written for the first time.
+        self.failed: Pending[None] = Pending()
+        #: Whose positions, and whose promises, are to be written down, each once.
+        self._moved: dict[LogId, None] = {}
+        self._promised: dict[LogId, None] = {}
+        #: Told when the next write is done.
+        self._waiting: list[Pending[None]] = []
         self._timer: Timer | None = None
         self._is_writing = False
         self._must_rewrite = False
@@ -68,17 +79,24 @@ class Journal:
     @property
     def logs(self) -> Iterable[LogId]:
         """Of which it knows a position."""
-        return list(self._known.flushed)
+        return list(self._known.replicas)
+
+    def has_flushed(self, name: LogId) -> bool:
+        """Whether there ever were records in this log."""
+        facts = self._known.replicas.get(name)
+        return facts is not None and facts.flushed.offset > 0
 
     def last_known(self, name: LogId) -> LastKnown | None:
         """What it says of a log; None if there was no journal."""
         if not self.existed:
             return None
         closed, is_same_boot = self._before
+        facts = self._known.replicas.get(name) or ReplicaFacts()
         return LastKnown(
-            self._known.flushed.get(name, 0),
+            facts.flushed.offset,
             closed.get(name),
             kept_unflushed=is_same_boot and name not in self._known.unrecovered,
+            marks=facts.marks,
         )
 
     def forget_ends(self) -> None:
@@ -89,6 +107,9 @@ class Journal:
 
     def notes_of(self, name: LogId) -> LogNotes:
         return LogNotes(self, name)
+
+    def facts(self, name: LogId) -> ReplicaFacts:
+        return self._known.facts(name)
 
     def begin(self) -> None:
         """The broker starts: written down, durably, before anything else is. Blocks."""
@@ -104,12 +125,21 @@ class Journal:
             self._must_rewrite = True
             self._write_soon()
 
-    def flushed(self, name: LogId, offset: Offset) -> None:
-        """Everything below `offset` is safe in this log."""
-        if offset > self._known.flushed.get(name, 0):
-            self._known.flushed[name] = self._moved[name] = offset
+    def flushed(self, name: LogId, position: Position, high_watermark: Offset = 0) -> None:
+        """Everything up to `position` is safe in this log, and below the high watermark it is committed too."""
+        facts = self._known.facts(name)
+        if position > facts.flushed or high_watermark > facts.high_watermark:
+            facts.flushed = max(position, facts.flushed)
+            facts.high_watermark = max(high_watermark, facts.high_watermark)
+            self._moved[name] = None
             if self._timer is None and not self._is_writing:
                 self._write_soon()
+
+    def begin_anew(self, name: LogId, directory: str) -> None:
+        """The replica is somebody else from now on, and has promised nothing. Written with what is written next, before
+        it promises anything."""
+        self._known.replicas[name] = ReplicaFacts(directory=directory)
+        self._must_rewrite = True
 
     def flush_failed(self, name: LogId) -> None:
         """What was written to this log since its last flush may be gone, though the machine has not restarted."""
@@ -118,26 +148,43 @@ class Journal:
             self._must_rewrite = True
             self._write_soon()
 
-    def lower(self, name: LogId, offset: Offset) -> Pending[None]:
-        """A log is about to be cut: do that when this is done, and not if it failed."""
-        if self._known.flushed.get(name, 0) > offset:
-            self._known.flushed[name] = offset
-            self._moved.pop(name, None)
+    def lower(self, name: LogId, point: Position) -> Pending[None]:
+        """A log is about to be truncated there: do that when this is done."""
+        facts = self._known.facts(name)
+        facts.flushed = Position(min(facts.flushed.epoch, point.epoch), min(facts.flushed.offset, point.offset))
+        facts.high_watermark = min(facts.high_watermark, point.offset)
+        facts.marks = tuple(
+            mark for mark in facts.marks if mark.epoch <= point.epoch and mark.start_offset <= point.offset
+        )
+        facts.voters = tuple(change for change in facts.voters if change.offset < point.offset)
         self._must_rewrite = True
-        return self._write()
+        return self.save(name)
+
+    def save(self, name: LogId) -> Pending[None]:
+        """Done when what is known of this replica is safe. Tried until it works, for as long as the disk refuses."""
+        saved: Pending[None] = Pending()
+        self._promised[name] = None
+        self._waiting.append(saved)
+        if not self._is_writing and self.fault is None:
+            self._write()
+        return saved
 
     def forget(self, names: Iterable[LogId]) -> None:
         """These logs are gone for good. They leave the file when it is replaced."""
         for name in names:
-            self._known.flushed.pop(name, None)
+            self._known.replicas.pop(name, None)
             self._moved.pop(name, None)
+            self._promised.pop(name, None)
 
     def close(self, ended: Mapping[LogId, Offset]) -> None:
         """The broker stops, and left these logs in good order. Blocks; the flush thread has stopped."""
         if self._timer is not None:
             self._timer.cancel()
         self._known.closed = dict(ended)
-        self._known.flushed.update(ended)
+        for name, offset in ended.items():
+            facts = self._known.facts(name)
+            facts.flushed = Position(facts.flushed.epoch, offset)
+            facts.marks = ()  # they are in its own file now
         self._file.rewrite(self._known.records())
         self._file.close()
 
@@ -152,22 +199,26 @@ class Journal:
         if not self._is_writing:
             self._write()
 
-    def _write(self) -> Pending[None]:
+    def _write(self) -> None:
         """Have the flush thread write what is new. It does one thing after the other, in the order of asking."""
         self._is_writing = True
-        moved, self._moved = self._moved, {}
-        outcome = self._flusher.flush(self._work(moved))
-        outcome.then(self._written)
-        return outcome
+        waiting, self._waiting = self._waiting, []
+        self._flusher.flush(self._work()).then(lambda outcome: self._written(outcome, waiting))
 
-    def _work(self, moved: dict[LogId, Offset]) -> Callable[[], None]:
+    def _work(self) -> Callable[[], None]:
+        moved, self._moved = self._moved, {}
+        promised, self._promised = self._promised, {}
+        known = self._known
         if self._must_rewrite or self._file.has_grown:
             self._must_rewrite = False
-            records = self._known.records()
+            records = known.records()
             return lambda: self._file.rewrite(records)
-        return lambda: self._file.append([Flushed(offsets_of(moved))])
+        said: list[Record] = [known.replicas[name].said(name) for name in promised if name in known.replicas]
+        if moved:
+            said.append(known.positions(moved))
+        return lambda: self._file.append(said)
 
-    def _written(self, outcome: Pending[None]) -> None:
+    def _written(self, outcome: Pending[None], waiting: list[Pending[None]]) -> None:
         self._is_writing = False
         try:
             outcome.result()
@@ -175,13 +226,19 @@ class Journal:
             if self.fault is None:
                 log.warning("how far logs are flushed cannot be noted, and will be tried again: %s", fault)
             self.fault = fault
+            self.failed.resolve(None)
             self._must_rewrite = True  # with everything that this write should have said
+            self._waiting = waiting + self._waiting
             self._write_soon(RETRY_AFTER_MS)
             return
         if self.fault is not None:
             log.info("how far logs are flushed is noted again")
             self.fault = None
-        if self._moved or self._must_rewrite:
+        for saved in waiting:
+            saved.resolve(None)
+        if self._waiting and not self._is_writing:
+            self._write()
+        elif self._moved or self._must_rewrite:
             self._write_soon()
 
     def _is_same_boot(self) -> bool:
@@ -189,7 +246,7 @@ class Journal:
 
 
 class LogNotes:
-    """The journal as one log sees it."""
+    """The journal as one log and its replica see it."""
 
     __slots__ = ("_journal", "_name")
 
@@ -197,11 +254,33 @@ class LogNotes:
         self._journal = journal
         self._name = name
 
-    def flushed(self, offset: Offset) -> None:
-        self._journal.flushed(self._name, offset)
+    @property
+    def facts(self) -> ReplicaFacts:
+        """What it says. Changed only here."""
+        return self._journal.facts(self._name)
+
+    def flushed(self, position: Position, high_watermark: Offset = 0) -> None:
+        self._journal.flushed(self._name, position, high_watermark)
 
     def flush_failed(self) -> None:
         self._journal.flush_failed(self._name)
+
+    def lower(self, point: Position) -> Pending[None]:
+        return self._journal.lower(self._name, point)
+
+    def save_vote(self, epoch: Epoch, voted_for: ReplicaId | None) -> Pending[None]:
+        facts = self.facts
+        facts.epoch, facts.voted_for = epoch, voted_for
+        return self._journal.save(self._name)
+
+    def save_marks(self, marks: Iterable[EpochMark]) -> Pending[None]:
+        """Those that the log's own file does not have."""
+        self.facts.marks = tuple(marks)
+        return self._journal.save(self._name)
+
+    def save_voters(self, voters: Iterable[VoterChange]) -> Pending[None]:
+        self.facts.voters = tuple(voters)
+        return self._journal.save(self._name)
 
 
 class _JournalFile:

@@ -11,7 +11,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zurau.errors import CorruptData
+import msgspec
+
+from zurau.errors import CorruptData, UnreadableData
 from zurau.ids import Offset
 from zurau.log.damage import ADVICE, DamagedRange
 from zurau.log.scan import BadStretch, Scan
@@ -28,7 +30,7 @@ WALK_BYTES = 8 * KIB
 _PLACE = struct.Struct(">qi4xb6xi")
 
 
-class SegmentEnd(NamedTuple):
+class SegmentEnd(msgspec.Struct, frozen=True, gc=False):
     """Where the next batch goes."""
 
     offset: Offset
@@ -98,8 +100,12 @@ class BatchFile:
                 continue
             at = position - window_start
             if not 0 <= at <= len(window) - HEADER_BYTES:
-                wanted = max(WALK_BYTES, HEADER_BYTES)
-                window = self.file.read(position, min(wanted, end.position - position), may_block=may_block)
+                wanted = min(max(WALK_BYTES, HEADER_BYTES), self._before_damage(position, end.position) - position)
+                try:
+                    window = self.file.read(position, wanted, may_block=may_block)
+                except UnreadableData as fault:
+                    self._found_unreadable(fault, may_block=may_block)
+                    continue
                 window_start, at = position, 0
             place = _place_in(window, at, position)
             if (
@@ -120,6 +126,10 @@ class BatchFile:
                 return one.end_position
         return position
 
+    def _before_damage(self, position: int, end_position: int) -> int:
+        """Where damage begins next, or the end: the disk may not be able to read on there."""
+        return min((one.position for one in self.damage if one.position > position), default=end_position)
+
     def _check_gap(self, before: Place | None, behind: Iterator[Place], *, may_block: bool) -> None:
         """Offsets are missing between two batches: compaction made a gap, or damage made one of them lie."""
         next(behind, None)  # an offset that leaps ahead shows in the batch behind it
@@ -136,6 +146,16 @@ class BatchFile:
             self.find_damage()
         if self._behind_damage(position) == position:
             raise CorruptData(f"{self.path} has no batch at {position}; run `zurau log check`")
+
+    def _found_unreadable(self, fault: UnreadableData, *, may_block: bool) -> None:
+        """The disk cannot read some place: find out which, and remember it. Raises the fault if it can after all."""
+        if not may_block:
+            raise WouldBlock
+        before = self.damage
+        self._scanned_bytes = 0
+        self.find_damage()
+        if self.damage is before:
+            raise fault
 
     def find_damage(self) -> None:
         """Look at every byte of the file, and remember and tell what is damaged. Blocks."""
@@ -173,8 +193,12 @@ class BatchFile:
         )
 
     def batch(self, place: Place) -> bytes:
-        """The bytes of one batch. Blocks."""
-        return self.file.read(place.start, place.stop - place.start)
+        """The bytes of one batch. Blocks. Raises `CorruptData` if the disk cannot read them."""
+        try:
+            return self.file.read(place.start, place.stop - place.start)
+        except UnreadableData as fault:
+            self._found_unreadable(fault, may_block=True)
+            raise CorruptData(f"{self.path} cannot be read at {place.start}; run `zurau log check`") from fault
 
 
 def _place_in(window: bytes, at: int, position: int) -> Place | None:

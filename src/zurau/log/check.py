@@ -13,10 +13,10 @@ from zurau.errors import DiskFault
 from zurau.ids import Offset
 from zurau.log.damage import DamagedRange, gap_reason
 from zurau.log.files import LOG_SUFFIX, is_segment_file, segment_stem
-from zurau.log.glance import walked_end
 from zurau.log.last_known import LastKnown
-from zurau.log.recovery import open_segment
 from zurau.log.scan import BadStretch, Scan, highest_offset
+from zurau.log.segment_checks import walked_end
+from zurau.log.segment_files import open_segment
 from zurau.ports import Disk
 
 

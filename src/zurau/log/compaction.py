@@ -25,19 +25,20 @@ that rename is the moment from which recovery completes the swap instead of undo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Self
 
 import msgspec
 
 from zurau.errors import Abandoned, CorruptData
 from zurau.ids import Offset, ProducerId
-from zurau.log.batch_file import SegmentEnd
+from zurau.log.batch_file import Place, SegmentEnd
 from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
-from zurau.log.recovery import open_segment
 from zurau.log.segment import NO_TIMESTAMP, Segment
+from zurau.log.segment_files import open_segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, HEADER_BYTES, BatchHeader, check_crc, parse_header
@@ -48,6 +49,8 @@ from zurau.settings import INT32_MAX
 
 #: Keys learned at a time: about 100 MB.
 KEYS_MAX = 500_000
+#: New segments at a time: what replaces them is swapped in on the loop.
+DIRTY_SEGMENTS_MAX = 200
 _DIGEST_BYTES = 16
 #: Times beyond are nobody's, and differences between them would not fit into a record.
 _TIMESTAMP_MAX = 1 << 62
@@ -104,7 +107,7 @@ class CompactionJob:
     def _read(self, segment: Segment, position: int, header: BatchHeader) -> bytes:
         if self._is_abandoned:
             raise Abandoned(f"the compaction of {self._directory} was abandoned")
-        batch = segment.file.read(position, header.length)
+        batch = segment.batch(Place(header.base_offset, header.last_offset, position, position + header.length))
         if not check_crc(batch, header):
             segment.find_damage()  # the next compaction goes round it
             raise CorruptData(f"{segment.path} is damaged at {position}; run `zurau log check`")
@@ -221,11 +224,13 @@ class CompactionJob:
 
 
 def compactable(
-    segments: Sequence[Segment], settings: LogSettings, *, upto_offset: Offset, now_ms: int
+    segments: Sequence[Segment], settings: LogSettings, *, compacted_offset: Offset, upto_offset: Offset, now_ms: int
 ) -> list[Segment]:
-    """The oldest segments, as far as they may be compacted; never the one that is written to."""
+    """The oldest segments, as far as they may be compacted, and some at a time; never the one that is written to."""
     newest_ms = now_ms - settings.min_compaction_lag_ms
-    return list(takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1]))
+    old = takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1])
+    clean_count = bisect_right(segments, compacted_offset, key=lambda one: one.end.offset)
+    return list(islice(old, clean_count + DIRTY_SEGMENTS_MAX))
 
 
 def is_worthwhile(

@@ -13,13 +13,14 @@ whole up to here, and both are true of all segments before.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from zurau.epochs import EpochHistory
 from zurau.errors import DiskFault, FlushFailed
-from zurau.ids import Offset
+from zurau.ids import Epoch, Offset
 from zurau.log import epochs as epoch_file
-from zurau.log.epochs import EpochCache
+from zurau.log.epochs import encode_epochs
 from zurau.log.segment import Segment
 from zurau.ports import Disk
 from zurau.settings import KIB
@@ -38,6 +39,34 @@ class _Flush:
     #: Segments whose time entries are being flushed, with how many offset entries may be written then.
     timed: list[tuple[Segment, int]]
     epoch_changes: int
+    last_epoch: Epoch
+
+
+class FlushWork:
+    """The blocking part of a flush. Call it, or have the whole disk flushed and call `after_all`."""
+
+    __slots__ = ("_directory_changed", "_epochs", "_flush", "_flushing")
+
+    def __init__(self, flushing: Flushing, flush: _Flush, epochs: bytes | None, *, directory_changed: bool) -> None:
+        self._flushing = flushing
+        self._flush = flush
+        self._epochs = epochs
+        self._directory_changed = directory_changed
+
+    def __call__(self) -> None:
+        try:
+            self._flushing.make_safe(self._flush, self._epochs, directory_changed=self._directory_changed)
+        except FlushFailed as fault:
+            self._flushing.fault = fault
+            raise
+
+    def after_all(self, fault: FlushFailed | None) -> None:
+        """Everything was flushed since the flush began, or that failed: who knows which file, so it is final here."""
+        if fault is not None:
+            self._flushing.fault = FlushFailed(f"{self._flushing.directory}: {fault}")
+            raise self._flushing.fault
+        if self._epochs is not None:
+            self._flushing.write_epochs(self._epochs)
 
 
 class Flushing:
@@ -45,10 +74,10 @@ class Flushing:
 
     __slots__ = (
         "_disk", "_epochs", "_flushes", "_is_parent_safe", "_timed", "directory", "directory_changed",
-        "epoch_changes_saved", "fault", "rolled",
+        "epoch_changes_noted", "epoch_changes_saved", "fault", "rolled", "saved_epoch",
     )  # fmt: skip
 
-    def __init__(self, disk: Disk, directory: str, epochs: EpochCache) -> None:
+    def __init__(self, disk: Disk, directory: str, epochs: EpochHistory, saved_epoch: Epoch) -> None:
         self._disk = disk
         self._epochs = epochs
         self.directory = directory
@@ -58,7 +87,11 @@ class Flushing:
         self.rolled: list[Segment] = []
         #: The failed flush after which nothing more is flushed or written.
         self.fault: DiskFault | None = None
-        self.epoch_changes_saved = epochs.change_count
+        #: How the epochs were when they were last written to their file, and when the broker's journal had the rest.
+        self.epoch_changes_saved = epochs.change_count if epochs.last == saved_epoch else -1
+        #: The last epoch that the file has.
+        self.saved_epoch = saved_epoch
+        self.epoch_changes_noted = epochs.change_count
         self._flushes: deque[_Flush] = deque()
         self._timed: list[tuple[Segment, int]] = []
         #: Whether the name of the directory itself is known to be safe.
@@ -73,52 +106,62 @@ class Flushing:
         """Whether every segment in the log would still have its file after a crash now."""
         return not (self.directory_changed or self.rolled or self._flushes)
 
+    @property
+    def has_unsafe_epochs(self) -> bool:
+        return self._epochs.change_count not in (self.epoch_changes_saved, self.epoch_changes_noted)
+
     def is_due(self, active: Segment) -> bool:
         """Whether there is something to do besides what was appended to the active segment."""
-        return (
-            bool(self.rolled or self._timed)
-            or self._epochs.change_count != self.epoch_changes_saved
-            or active.index_memory_bytes > INDEX_MEMORY_BYTES
-        )
+        if self.rolled or self._timed or active.index_memory_bytes > INDEX_MEMORY_BYTES:
+            return True
+        return self._epochs.change_count != self.epoch_changes_saved and self.has_unsafe_epochs
 
-    def begin(self, active: Segment, end_offset: Offset, flushed_offset: Offset) -> Callable[[], None] | None:
-        """Blocking work that makes everything up to `end_offset` safe, or None if it is, or cannot be any more."""
+    def begin(
+        self, active: Segment, end_offset: Offset, flushed_offset: Offset, segments_max: int | None = None
+    ) -> FlushWork | None:
+        """Blocking work that makes everything up to `end_offset` safe, or None if it is, or cannot be any more.
+
+        With `segments_max` it ends where so many segments end: the next flush goes on there.
+        """
         promised = self._flushes[-1].end_offset if self._flushes else flushed_offset
         if self.fault is not None or (promised >= end_offset and not self.is_due(active)):
             return None
-        segments = [(one, len(one.time_index), len(one.offset_index)) for one in (*self.rolled, active)]
-        flush = _Flush(end_offset, segments, self._timed, self._epochs.change_count)
-        epochs = self._epochs.content() if self._epochs.change_count != self.epoch_changes_saved else None
+        covered, left = [*self.rolled, active], []
+        if segments_max is not None and len(covered) > segments_max:
+            covered, left = self.rolled[:segments_max], self.rolled[segments_max:]
+            end_offset = covered[-1].end.offset
+        segments = [(one, len(one.time_index), len(one.offset_index)) for one in covered]
+        flush = _Flush(end_offset, segments, self._timed, self._epochs.change_count, self._epochs.last)
+        epochs = self.unsaved_epochs()
         directory_changed = self.directory_changed
         self._flushes.append(flush)
-        self.rolled, self._timed, self.directory_changed = [], [], False
+        self.rolled, self._timed, self.directory_changed = left, [], False
 
-        def work() -> None:
-            try:
-                self._make_safe(flush, epochs, directory_changed=directory_changed)
-            except FlushFailed as fault:
-                self.fault = fault
-                raise
+        return FlushWork(self, flush, epochs, directory_changed=directory_changed)
 
-        return work
-
-    def _make_safe(self, flush: _Flush, epochs: bytes | None, *, directory_changed: bool) -> None:
+    def make_safe(self, flush: _Flush, epochs: bytes | None, *, directory_changed: bool) -> None:
+        """Flush what it covers, file by file. Blocks."""
         for segment, _, _ in flush.segments:
             segment.flush()
         for segment, _ in flush.timed:
             segment.flush_times()
         if epochs is not None:
-            self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", epochs)  # flushes the directory too
+            self.write_epochs(epochs)
         elif directory_changed:
             self._disk.flush_directory(self.directory)
         if not self._is_parent_safe:
             self._disk.flush_directory(self.directory.rpartition("/")[0])
             self._is_parent_safe = True
 
+    def write_epochs(self, epochs: bytes) -> None:
+        """Blocks until they are safe, and the names in the directory with them."""
+        self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", epochs)
+
     def done(self, active: Segment) -> Offset:
         """The oldest flush is done. Returns the offset up to which the log is safe."""
         flush = self._flushes.popleft()
-        self.epoch_changes_saved = max(self.epoch_changes_saved, flush.epoch_changes)
+        if flush.epoch_changes > self.epoch_changes_saved:
+            self.epoch_changes_saved, self.saved_epoch = flush.epoch_changes, flush.last_epoch
         for segment, offset_count in flush.timed:
             if not segment.is_retired:
                 segment.write_offsets(offset_count)
@@ -148,8 +191,25 @@ class Flushing:
         gone = set(map(id, segments))
         self.rolled = [segment for segment in self.rolled if id(segment) not in gone]
 
+    def unsaved_epochs(self) -> bytes | None:
+        """What the file of epochs has to say, if it does not."""
+        return encode_epochs(self._epochs) if self._epochs.change_count != self.epoch_changes_saved else None
+
+    def make_all_safe(self, active: Segment) -> None:
+        """Flush all files and names, whatever is known of them. Blocks."""
+        for segment in (*self.rolled, active):
+            segment.flush()
+        self._disk.flush_directory(self.directory)
+        if not self._is_parent_safe:
+            self._disk.flush_directory(self.directory.rpartition("/")[0])
+
+    def all_is_safe(self) -> None:
+        """Somebody has flushed everything, the epochs too. No flush is under way."""
+        self.rolled, self._timed, self.directory_changed, self._is_parent_safe = [], [], False, True
+        self.epoch_changes_saved, self.saved_epoch = self._epochs.change_count, self._epochs.last
+
     def save_epochs(self) -> None:
         """At once. Blocks; no flush may be under way, it would write older ones."""
         assert not self._flushes
-        self._disk.replace_file(f"{self.directory}/{epoch_file.FILE_NAME}", self._epochs.content())
-        self.epoch_changes_saved = self._epochs.change_count
+        self.write_epochs(encode_epochs(self._epochs))
+        self.epoch_changes_saved, self.saved_epoch = self._epochs.change_count, self._epochs.last

@@ -23,16 +23,21 @@ TIME_ENTRY = struct.Struct(">qi")
 class Index:
     """Fixed-size entries: the older ones in a file, the newest in memory. The loop writes, workers may read."""
 
-    __slots__ = ("_disk", "_entry", "_file", "_path", "_state")
+    __slots__ = ("_disk", "_entry", "_file", "_path", "_state", "in_memory")
 
     def __init__(self, disk: Disk, path: str, entry: struct.Struct, stored_bytes: int) -> None:
         self._disk = disk
         self._path = path
         self._entry = entry
         self._file: File | None = None
+        self._keep(stored_bytes // entry.size, bytearray())
+
+    def _keep(self, stored: int, in_memory: bytearray) -> None:
         #: How many entries are in the file, and those after them. One tuple, so that a worker that takes both takes
         #: them from the same moment; the tail grows in place but is never cut, only replaced.
-        self._state = (stored_bytes // entry.size, bytearray())
+        self._state = (stored, in_memory)
+        #: The latter once more, for the loop, which asks for every batch how large it is.
+        self.in_memory = in_memory
 
     def __len__(self) -> int:
         stored, tail = self._state
@@ -71,7 +76,7 @@ class Index:
         return low
 
     def append(self, *fields: int) -> None:
-        self._state[1].extend(self._entry.pack(*fields))
+        self.in_memory.extend(self._entry.pack(*fields))
 
     def write_out(self, count: int) -> None:
         """Move the first `count` entries from memory to the file. After a failure they are still in memory.
@@ -85,7 +90,7 @@ class Index:
             if file.size != stored * self._entry.size:
                 file.truncate(stored * self._entry.size)  # a crash left part of an entry
             file.append((ready,))
-            self._state = (count, tail[len(ready) :])
+            self._keep(count, tail[len(ready) :])
 
     def truncate(self, count: int) -> None:
         """Keep the first `count` entries."""
@@ -94,9 +99,9 @@ class Index:
             file = self._open()
             file.truncate(count * self._entry.size)
             file.flush()
-            self._state = (count, bytearray())
+            self._keep(count, bytearray())
         else:
-            self._state = (stored, tail[: (count - stored) * self._entry.size])
+            self._keep(stored, tail[: (count - stored) * self._entry.size])
 
     def stored(self) -> Iterator[tuple[Any, ...]]:
         """The entries that are in the file, all at once. A partial last one is left out."""
@@ -106,10 +111,6 @@ class Index:
     @property
     def stored_count(self) -> int:
         return self._state[0]
-
-    @property
-    def memory_bytes(self) -> int:
-        return len(self._state[1])
 
     def flush(self) -> None:
         file = self._file

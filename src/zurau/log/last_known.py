@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from zurau.epochs import EpochMark
 from zurau.ids import Offset
 
 
@@ -20,3 +21,5 @@ class LastKnown(NamedTuple):
     closed_offset: Offset | None = None
     #: The machine has not restarted since: what was written is there too, flushed or not, up to a last torn batch.
     kept_unflushed: bool = False
+    #: Epoch marks that are safe there, and may not be in the log's own file yet.
+    marks: tuple[EpochMark, ...] = ()

@@ -6,6 +6,7 @@ handed out and concluded:
     on the loop                        in a worker    back on the loop
     work = log.begin_flush()           work()         log.flush_done()
     work = log.take_removals()         work()
+    work = log.begin_advance_start(o)  work()         log.start_advanced(), or log.start_not_advanced()
     job = log.plan_compaction(...)     job.run()      log.finish_compaction(job)
 
 A flush that failed is final: the kernel may have thrown away what it could not write and would report success the
@@ -18,38 +19,43 @@ import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
-from zurau.errors import DiskFault, FlushFailed, OffsetOutOfRange
+from zurau.epochs import EpochMark, Position
+from zurau.errors import DiskFault, FlushFailed
 from zurau.ids import Offset
 from zurau.log import checkpoint as checkpoint_file
-from zurau.log import timestamps
+from zurau.log import epochs as epoch_file
 from zurau.log.batch_file import SegmentEnd
 from zurau.log.checkpoint import Checkpoint, load_checkpoint
 from zurau.log.compaction import CompactionJob, compactable, is_worthwhile, swap_in
 from zurau.log.damage import DamagedRange
-from zurau.log.files import DELETED_SUFFIX, empty_file, rename_away
-from zurau.log.flushing import Flushing
-from zurau.log.joining import join
+from zurau.log.files import DELETED_SUFFIX
+from zurau.log.flushing import Flushing, FlushWork
 from zurau.log.known_damage import save_damage
 from zurau.log.last_known import LastKnown
-from zurau.log.recovery import Recovery, reopen_segment
+from zurau.log.reading import ReadableLog, base_offset_of
+from zurau.log.recovery import Recovery
+from zurau.log.removal import Removals
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment
+from zurau.log.segment_files import reopen_segment
 from zurau.log.settings import LogSettings
-from zurau.log.timestamps import OffsetAndTimestamp
 from zurau.ports import Buffer, Disk
 from zurau.records.batch import BatchHeader
 
 log = logging.getLogger("zurau.log")
 
+#: Segments that expire in one step of the loop: their files are renamed, some milliseconds.
+EXPIRED_AT_ONCE = 100
 
-class Log:
+
+class Log(ReadableLog):
     """See the module. Make one with `Log.open`."""
 
     __slots__ = (
-        "_active", "_compaction", "_disk", "_expired_mark", "_flushing", "_horizon_ms", "_known_since_ms", "_removals",
-        "_saved", "_segments", "compacted_offset", "directory", "end_offset", "epochs", "flushed_offset", "settings",
-        "start_offset",
+        "_active", "_compaction", "_disk", "_flushing", "_horizon_ms", "_known_since_ms", "_removals", "_saved",
+        "_saving", "compacted_offset", "epochs", "flushed_offset", "settings",
     )  # fmt: skip
 
     def __init__(
@@ -70,18 +76,18 @@ class Log:
         self._known_since_ms = now_ms
         known = saved or Checkpoint()
         self.start_offset: Offset = max(known.start_offset, self._segments[0].base_offset)
-        if saved is None:  # lost, or never written
+        if saved is None:  # lost, or never written: then no epoch begins later than the segments
             self.start_offset = max(self.start_offset, recovery.epochs_start)
         self.end_offset: Offset = max(self._active.end.offset, self.start_offset)
         self.flushed_offset: Offset = self.end_offset
         self.compacted_offset: Offset = max(known.compacted_offset, self.start_offset)
         self.epochs = recovery.epochs
-        self.epochs.cut_start(self.start_offset)
+        self.epochs.advance_start(self.start_offset)
         self._saved = saved
-        self._flushing = Flushing(disk, directory, self.epochs)
-        self._removals = recovery.leftovers
-        #: A file that shows that old segments went rightly, until the checkpoint says so.
-        self._expired_mark: str | None = recovery.expired_mark
+        #: What a worker is writing down at present.
+        self._saving: Checkpoint | None = None
+        self._flushing = Flushing(disk, directory, self.epochs, recovery.saved_epoch)
+        self._removals = Removals(disk, directory, recovery.leftovers, recovery.expired_mark)
         self._compaction: CompactionJob | None = None
         #: When the next tombstones may go. Not known after a restart until something else is compacted.
         self._horizon_ms: int | None = None
@@ -105,15 +111,23 @@ class Log:
         if not names:
             disk.make_directory(directory)
         saved = load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
-        recovery = Recovery(disk, directory, settings, saved, last_known, clean=clean or not names)
+        is_lost = checkpoint_file.FILE_NAME in names and saved is None
+        recovery = Recovery(
+            disk, directory, settings, saved, last_known, clean=clean or not names, start_is_lost=is_lost
+        )
         recovery.run(names)
         opened = cls(disk, directory, settings, recovery, saved, now_ms)
-        if opened._expired_mark is not None:
+        if is_lost or opened._removals.expired_mark is not None:
             with suppress(DiskFault):  # then the mark stays
                 opened._save()
         return opened
 
     # What is known of it
+
+    @property
+    def position(self) -> Position:
+        """Where it ends, and in which epoch."""
+        return Position(self.epochs.last, self.end_offset)
 
     @property
     def size_bytes(self) -> int:
@@ -129,25 +143,30 @@ class Log:
 
     def append(self, batch: Buffer, header: BatchHeader) -> None:
         """Write one stamped batch. Raises `DiskFault` with nothing changed."""
-        self._require_writable()
+        if self._flushing.fault is not None:
+            self._require_writable()
         assert header.base_offset >= self.end_offset, f"{header.base_offset} is before the end, {self.end_offset}"
         settings = self.settings
         segment = self._active
-        if not segment.has_room_for(header, settings.segment_bytes, settings.segment_index_bytes) or (
-            segment.spans(header.max_timestamp) > settings.segment_ms
-        ):
+        if not segment.takes(header, settings):
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
             if len(self._segments) == 1:
                 # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
                 self.start_offset = header.base_offset
                 self._save()
-        if segment.end.position == 0:
+        if segment.end.position == 0:  # its file is made now
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
-        if header.leader_epoch > self.epochs.last_epoch:
-            self.epochs.assign(header.leader_epoch, header.base_offset)
-        self.end_offset = header.next_offset
+        if header.leader_epoch > self.epochs.last:
+            self.epochs.add(EpochMark(header.leader_epoch, header.base_offset))
+        self.end_offset = segment.end.offset
+
+    def mark(self, mark: EpochMark) -> None:
+        """From here on it is this epoch that writes. Safe with the next flush, or where the broker's journal has it."""
+        self._require_writable()
+        self.epochs.add(mark)
+        self.end_offset = max(self.end_offset, mark.start_offset)
 
     def _roll(self, base_offset: Offset) -> Segment:
         """Begin a new segment. The old one is flushed by the next flush."""
@@ -158,60 +177,10 @@ class Log:
             self._flushing.rolled.append(old)
             self._segments = [*self._segments, new]
         else:
-            self._put_away([old])
+            self._removals.put_away([old])
             self._segments = [*self._segments[:-1], new]
         self._active = new
         return new
-
-    # Reading
-
-    def read(self, offset: Offset, max_bytes: int, upto_offset: Offset, *, may_block: bool = False) -> bytes:
-        """Whole batches from the one that holds `offset`, below `upto_offset`; the first one however large it is.
-
-        Raises `OffsetOutOfRange`, or `WouldBlock` if the bytes are not in memory and `may_block` is False. May be
-        called from a worker.
-        """
-        while True:
-            if not self.start_offset <= offset <= self.end_offset:
-                raise OffsetOutOfRange(f"{self.directory} holds {self.start_offset} to {self.end_offset}, not {offset}")
-            if offset >= min(upto_offset, self.end_offset):
-                return b""
-            segments = self._segments
-            number = bisect_right(segments, offset, key=_base_offset) - 1
-            segment = segments[max(0, number)]
-            try:
-                data = segment.read(offset, max_bytes, upto_offset, may_block=may_block)
-            except DiskFault:
-                if segment.is_retired:
-                    continue
-                raise
-            if segment.is_retired:
-                continue
-            following = max(0, number) + 1
-            if data or following == len(segments):
-                upto = min(upto_offset, self.end_offset)
-                return join(data, segments, following, max_bytes, upto, may_block=may_block)
-            offset = segments[following].base_offset
-
-    def headers(self, from_offset: Offset) -> Iterator[BatchHeader]:
-        """The header of every batch from the one that holds `from_offset` on, past what is damaged. Blocks."""
-        for segment in self._segments:
-            if segment.end.offset > from_offset:
-                try:
-                    for _, header in segment.headers(segment.find(from_offset)):
-                        yield header
-                except DiskFault as fault:
-                    if segment is self._active:
-                        raise
-                    log.error("%s cannot be read to its end: %s", segment.path, fault)  # noqa: TRY400 - says it all
-
-    def find_by_timestamp(self, timestamp_ms: int, upto_offset: Offset) -> OffsetAndTimestamp | None:
-        """The first record as late as `timestamp_ms` or later. Blocks."""
-        return timestamps.find_by_timestamp(self._segments, timestamp_ms, self.start_offset, upto_offset)
-
-    def find_max_timestamp(self, upto_offset: Offset) -> OffsetAndTimestamp | None:
-        """The record with the largest timestamp. Blocks."""
-        return timestamps.find_max_timestamp(self._segments, self.start_offset, upto_offset)
 
     # Flushing
 
@@ -220,9 +189,36 @@ class Log:
         """Whether a flush is due even where appends do not wait for one: for old segments, epochs and indexes."""
         return self._flushing.is_due(self._active)
 
-    def begin_flush(self) -> Callable[[], None] | None:
-        """Blocking work that makes everything appended so far safe, or None. Then call `flush_done`."""
-        return self._flushing.begin(self._active, self.end_offset, self.flushed_offset)
+    @property
+    def has_only_new_marks(self) -> bool:
+        """Whether nothing but epoch marks has to be made safe: the broker's journal does that for many logs at once."""
+        flushing = self._flushing
+        return (
+            self.flushed_offset == self.end_offset
+            and flushing.has_unsafe_epochs
+            and flushing.fault is None
+            and not (flushing.is_under_way or flushing.rolled)
+        )
+
+    def unsaved_marks(self) -> list[EpochMark]:
+        """Those that its own file does not have."""
+        return [mark for mark in self.epochs.marks if mark.epoch > self._flushing.saved_epoch]
+
+    def marks_noted(self, change_count: int) -> None:
+        """The journal has the marks as they were at that count of changes."""
+        self._flushing.epoch_changes_noted = change_count
+
+    @property
+    def has_rolled(self) -> bool:
+        """Whether whole segments are not flushed: the next flush should not wait for more."""
+        return bool(self._flushing.rolled)
+
+    def begin_flush(self, segments_max: int | None = None) -> FlushWork | None:
+        """Blocking work that makes everything appended so far safe, or None. Then call `flush_done`.
+
+        With `segments_max` it is no more than the oldest so many segments that are not safe, and there may be more.
+        """
+        return self._flushing.begin(self._active, self.end_offset, self.flushed_offset, segments_max)
 
     def flush_done(self) -> None:
         """The work of the oldest flush is done: what was appended before it began is safe."""
@@ -234,53 +230,57 @@ class Log:
         if self._flushing.is_under_way:
             self._flushing.failed(self._active)
 
-    def _flush_now(self) -> None:
-        """Everything, here and now. Blocks."""
-        self._flushing.abandon(self._active)
-        work = self.begin_flush()
-        if work is not None:
-            work()
-            self.flush_done()
-
     # Forgetting
 
-    def truncate_to(self, offset: Offset) -> None:
-        """Forget `offset` and everything after it, for good when this returns. Blocks; rare.
+    def truncate(self, point: Position) -> None:
+        """Drop marks of later epochs than the point's, and its offset and everything after it, for good when this
+        returns. Blocks; rare.
 
-        No flush may be under way: it would write down epochs that are gone.
+        Also at the very end: the mark of a leader that wrote nothing has to go too, or the log would pass for one of
+        a later epoch. No flush may be under way: it would write down marks that are gone.
         """
-        if offset >= self.end_offset:
-            return
         self._require_writable()
         assert not self._flushing.is_under_way
+        if point.offset < self.end_offset:
+            self._cut_end(point.offset)
+        self.epochs.truncate(Position(point.epoch, self.end_offset))
+        # Not left to the next flush: until then other batches may come to the offsets of the epochs that are gone.
+        self._flushing.save_epochs()
+
+    def _cut_end(self, offset: Offset) -> None:
         if offset <= self.start_offset:
-            self.restart_at(offset)
+            self._start_over(offset)
             return
-        number = bisect_right(self._segments, offset, key=_base_offset) - 1
+        number = bisect_right(self._segments, offset, key=base_offset_of) - 1
         kept, cut, later = self._segments[:number], self._segments[number], self._segments[number + 1 :]
         cut.retire()
         cut.cut_files(offset)
         cut.close()
         self._active = reopen_segment(self._disk, self.directory, cut.base_offset, self.settings)
         self._segments = [*kept, self._active]
-        self._put_away(later)
+        self._removals.put_away(later)
         self._flushing.forget([cut, *later])
         self._disk.flush_directory(self.directory)
         if self._active.end.offset < self.start_offset:
-            self.restart_at(self.start_offset)  # the only batch left began before the start, and was cut too
+            self._start_over(self.start_offset)  # the only batch left began before the start, and was cut too
         else:
             self._end_at(self._active.end.offset)
 
-    def restart_at(self, offset: Offset) -> None:
-        """Forget everything and go on at `offset`, for good when this returns. Blocks; rare. No flush may run."""
+    def restart(self, mark: EpochMark) -> None:
+        """Forget everything and go on behind `mark`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
+        self._start_over(mark.start_offset)
+        self.epochs.restart(mark)
+        self._flushing.save_epochs()
+
+    def _start_over(self, offset: Offset) -> None:
         self._save(Checkpoint(offset, offset))
         self.start_offset = self.compacted_offset = offset
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
-        self._put_away(old)
+        self._removals.put_away(old)
         self._disk.flush_directory(self.directory)
         self._end_at(offset)
 
@@ -291,20 +291,40 @@ class Log:
     def _end_at(self, offset: Offset) -> None:
         self.end_offset = offset
         self.flushed_offset = min(self.flushed_offset, offset)
-        self.epochs.cut_end(offset)
-        # Not left to the next flush: until then other batches may come to the offsets of the epochs that are gone.
-        self._flushing.save_epochs()
 
     def advance_start(self, offset: Offset) -> None:
-        """Forget everything before `offset`, for good when this returns. Blocks for a flush; rare."""
-        assert offset <= self.end_offset
+        """Forget everything before `offset`, for good when this returns. Blocks for a flush."""
         if offset > self.start_offset:
-            self._save(Checkpoint(offset, self.compacted_offset))
-            self.start_offset = offset
-            self.epochs.cut_start(offset)
+            self.begin_advance_start(offset)()
+            self.start_advanced()
+
+    def begin_advance_start(self, offset: Offset) -> Callable[[], None]:
+        """Blocking work that writes down that everything before `offset` is gone. Then call `start_advanced`, or
+        `start_not_advanced` if it failed. One at a time, and not while the log is truncated."""
+        assert self._saving is None
+        assert offset <= self.end_offset
+        self._saving = Checkpoint(max(offset, self.start_offset), self.compacted_offset)
+        return partial(self._disk.replace_file, self._path(checkpoint_file.FILE_NAME), self._saving.content())
+
+    def start_advanced(self) -> None:
+        """It is written down: nobody reads below it from now on."""
+        saved, self._saving = self._saving, None
+        if saved is not None:
+            self._saved = saved
+            if saved.start_offset >= self.start_offset:  # or else more has expired meanwhile
+                self._removals.mark_expired(None)
+                self.start_offset = saved.start_offset
+                self.epochs.advance_start(saved.start_offset)
+
+    def start_not_advanced(self) -> None:
+        """It may be written down or not; for those who ask, nothing has changed."""
+        self._saving = None
 
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
-        """Remove old segments that lie wholly below `upto_offset`. Returns how many; see `take_removals`."""
+        """Remove old segments that lie wholly below `upto_offset`: some at a time, so call it until it returns 0.
+
+        Returns how many; see `take_removals`.
+        """
         self._roll_if_expired(now_ms)
         count = count_expired(
             self._segments,
@@ -314,7 +334,7 @@ class Log:
             start_offset=self.start_offset,
             upto_offset=upto_offset,
         )
-        return self._remove_oldest(count) if count else 0
+        return self._remove_oldest(min(count, EXPIRED_AT_ONCE)) if count else 0
 
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
@@ -329,22 +349,13 @@ class Log:
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
         self.flushed_offset = max(self.flushed_offset, self.start_offset)
-        self.epochs.cut_start(self.start_offset)
+        self.epochs.advance_start(self.start_offset)
         self._segments = kept
         self._flushing.forget(removed)
-        self._put_away(removed)
+        self._removals.put_away(removed)
         if self._saved is None or self._saved.start_offset < self.start_offset:
-            self._mark_expired(removed[-1].path + DELETED_SUFFIX)
+            self._removals.mark_expired(removed[-1].path + DELETED_SUFFIX)
         return count
-
-    def _mark_expired(self, path: str | None) -> None:
-        """Keep one removed file, empty, until the checkpoint tells the new start: the others did not get lost.
-
-        The checkpoint is not written at once, because that blocks.
-        """
-        if self._expired_mark is not None:
-            self._removals.append(self._expired_mark)
-        self._expired_mark = path
 
     def _keep_start_safe(self, count: int) -> int:
         """What stays may not be on disk yet, and a crash could leave an empty directory, which would begin at 0 again.
@@ -364,30 +375,9 @@ class Log:
             self._disk.flush_directory(self.directory)
         return count
 
-    def _put_away(self, segments: list[Segment]) -> None:
-        """Take the files of segments that are no longer in the log out of the way; a worker removes them."""
-        for segment in segments:
-            segment.retire()
-            segment.close()
-            self._removals += rename_away(self._disk, segment.stem)
-
     def take_removals(self) -> Callable[[], None] | None:
         """Blocking work that removes the files nobody needs any more, or None."""
-        paths, self._removals = self._removals, []
-        if not paths:
-            return None
-        mark = self._expired_mark
-
-        def work() -> None:
-            if mark is not None:
-                self._disk.flush_directory(self.directory)  # it has its new name for good before it is emptied
-            for path in paths:
-                if path == mark:
-                    empty_file(self._disk, path)
-                else:
-                    self._disk.remove(path)
-
-        return work
+        return self._removals.take()
 
     # Compacting
 
@@ -402,7 +392,9 @@ class Log:
         if self._active.spans(now_ms) > settings.max_compaction_lag_ms:
             self._roll(self.end_offset)
         upto = min(upto_offset, self.flushed_offset)
-        segments = compactable(self._segments, settings, upto_offset=upto, now_ms=now_ms)
+        segments = compactable(
+            self._segments, settings, compacted_offset=self.compacted_offset, upto_offset=upto, now_ms=now_ms
+        )
         if not is_worthwhile(
             segments, settings, compacted_offset=self.compacted_offset, horizon_ms=self._horizon_ms, now_ms=now_ms
         ):
@@ -421,7 +413,7 @@ class Log:
                 self._disk.remove(path)
             return
         self._segments, removals = swap_in(self._disk, self.directory, self._segments, job)
-        self._removals += removals
+        self._removals.add(removals)
         self._flushing.directory_changed = True
         self.compacted_offset = job.compacted_offset
         self._horizon_ms = job.horizon_ms
@@ -431,17 +423,41 @@ class Log:
     def close(self, *, clean: bool = True) -> None:
         """Close the files; if `clean`, make all safe first, so that it can be opened without a check. Blocks."""
         if clean and self._flushing.fault is None:
-            self._flush_now()
-            for segment in self._segments:
-                segment.index_time()
-                segment.write_indexes()
-            self._save_if_new()
-            save_damage(self._disk, self.directory, self.damage)
-            with suppress(DiskFault):
-                for path in self._removals:
-                    self._disk.remove(path)
+            for _ in self.closing(self._disk.replace_file):
+                self._flushing.make_all_safe(self._active)
+                for segment in self._segments:
+                    segment.flush_times()
         for segment in self._segments:
             segment.close()
+
+    def closing(self, replace_file: Callable[[str, bytes], None]) -> Iterator[None]:
+        """Write down all that a clean stop leaves, in steps. Blocks; then call `close(clean=False)`.
+
+        Whenever it yields, everything that was written has to be made safe before it goes on. `replace_file` is the
+        disk's, or one that has replaced the file when that is done.
+        """
+        assert self._flushing.fault is None, "what a failed flush has lost cannot be made safe"
+        self._flushing.abandon(self._active)
+        self._saving = None  # no worker works any more
+        is_due = self.flushed_offset < self.end_offset or self._flushing.is_due(self._active)
+        replaces = self._save_if_new(replace_file)
+        epochs = self._flushing.unsaved_epochs()
+        if epochs is not None:
+            replace_file(self._path(epoch_file.FILE_NAME), epochs)
+            replaces = True
+        if is_due or replaces:
+            yield
+        self._flushing.all_is_safe()
+        self.flushed_offset = self.end_offset
+        for segment in self._segments:
+            segment.index_time()
+        timed = [one for one in self._segments if one.index_memory_bytes and one.write_times(len(one.time_index))]
+        if timed or replaces:
+            yield
+        for segment in timed:
+            segment.write_offsets(len(segment.offset_index))
+        save_damage(self._disk, self.directory, self.damage)
+        self._removals.remove_now()
 
     def delete(self) -> None:
         """Remove the whole directory. Blocks."""
@@ -453,27 +469,30 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
-    def _save_if_new(self) -> None:
-        if self._saved is None and self._checkpoint == Checkpoint():
+    def _save_if_new(self, replace_file: Callable[[str, bytes], None]) -> bool:
+        """Whether there was something to save."""
+        before = self._saved
+        if before is None and self._checkpoint == Checkpoint():
             if len(self._segments) > 1:  # or else, if the first one is ever missing, all are
                 with suppress(DiskFault):  # the first one of a log that starts at 0: good to have, and no more
-                    self._save()
-        elif self._checkpoint != self._saved:
-            self._save()
+                    self._save(replace_file=replace_file)
+        elif self._checkpoint != before:
+            self._save(replace_file=replace_file)
+        return self._saved is not before
 
     @property
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(self.start_offset, self.compacted_offset)
 
-    def _save(self, checkpoint: Checkpoint | None = None) -> None:
+    def _save(
+        self, checkpoint: Checkpoint | None = None, replace_file: Callable[[str, bytes], None] | None = None
+    ) -> None:
+        if self._saving is not None:
+            raise DiskFault(f"where {self.directory} starts is just being written down")
         checkpoint = checkpoint or self._checkpoint
-        self._disk.replace_file(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
+        (replace_file or self._disk.replace_file)(self._path(checkpoint_file.FILE_NAME), checkpoint.content())
         self._saved = checkpoint
-        self._mark_expired(None)
+        self._removals.mark_expired(None)
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"
-
-
-def _base_offset(segment: Segment) -> Offset:
-    return segment.base_offset

@@ -20,7 +20,7 @@ from zurau.log.files import CLEANED_SUFFIX, DAMAGED_SUFFIX, LOG_SUFFIX, SWAP_SUF
 from zurau.log.scan import SCAN_BYTES
 from zurau.ports import Disk, File
 from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
-from zurau.records.builder import NO_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, pack_batch
+from zurau.records.builder import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, pack_batch
 from zurau.settings import INT32_MAX
 
 
@@ -97,7 +97,7 @@ def _empty_batches(first_offset: Offset, next_offset: Offset, epoch: Epoch) -> I
             base_timestamp=NO_TIMESTAMP,
             max_timestamp=NO_TIMESTAMP,
             producer_id=NO_PRODUCER_ID,
-            producer_epoch=NO_EPOCH,
+            producer_epoch=NO_PRODUCER_EPOCH,
             base_sequence=NO_SEQUENCE,
             record_count=0,
         )

@@ -8,7 +8,8 @@ Behind a bad place the next good batch is looked for: first where the bad batch 
 A record may hold a whole batch in its value, so one that is followed by another batch, or by the end of the file, is
 believed before one that stands alone.
 
-Files are read in windows. A batch may be larger than any window.
+Files are read in windows. A batch may be larger than any window. What the disk cannot read counts as zeros, which are
+no batch, so it is a bad place like any other.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from typing import NamedTuple
 
 from fastcrc import crc32
 
-from zurau.errors import CorruptData
+from zurau.errors import CorruptData, UnreadableData
 from zurau.ids import Epoch, Offset
 from zurau.ports import File
 from zurau.records.batch import CHECKED_FROM, HEADER_BYTES, MAGIC, BatchHeader, parse_header
-from zurau.settings import INT32_MAX, MIB
+from zurau.settings import INT32_MAX, KIB, MIB
 
 #: Read at once when every byte is checked. Any value is right.
 SCAN_BYTES = 4 * MIB
+#: What a disk reads or cannot read as one. Any value is right: others take longer, or lose more.
+BLOCK_BYTES = 4 * KIB
 _MAGIC_AT = 16
 _BASE_OFFSET_BYTES = 8
 _MAGIC_BYTE = bytes([MAGIC])
@@ -60,6 +63,8 @@ class Scan:
         self._below_offset = below_offset
         self._window = memoryview(b"")
         self._window_start = 0
+        #: Where blocks begin that the disk cannot read.
+        self._unreadable: set[int] = set()
 
     def stretches(self, position: int, expected_offset: Offset, epoch: Epoch = -1) -> Iterator[GoodBatch | BadStretch]:
         """All of the file from `position` on: each good batch, and what lies between them."""
@@ -71,9 +76,12 @@ class Scan:
                 position += header.length
                 continue
             behind = self._find_behind(position, header, expected_offset, epoch)
+            end_position = self._size if behind is None else behind.position
+            if any(position <= one < end_position for one in self._unreadable):
+                reason = "the disk cannot read it; look at the system's log and replace the disk"
             yield BadStretch(
                 position,
-                self._size if behind is None else behind.position,
+                end_position,
                 expected_offset,
                 None if behind is None else behind.header.base_offset,
                 self._claimed(header, expected_offset),
@@ -180,7 +188,7 @@ class Scan:
         """Positions at which a header could begin, going by its version and the first bytes of its offset."""
         prefix = _common_prefix(expected_offset, self._below_offset - 1)
         while position + HEADER_BYTES <= self._size:
-            data = self._file.read(position, min(max(SCAN_BYTES, HEADER_BYTES), self._size - position))
+            data = self._read(position, min(max(SCAN_BYTES, HEADER_BYTES), self._size - position))
             at = data.find(_MAGIC_BYTE, _MAGIC_AT)
             while at >= 0:
                 if data.startswith(prefix, at - _MAGIC_AT):
@@ -198,13 +206,26 @@ class Scan:
         except CorruptData:
             return None
 
+    def _read(self, position: int, length: int) -> bytes:
+        """With zeros in the place of blocks that the disk cannot read."""
+        try:
+            return self._file.read(position, length)
+        except UnreadableData:
+            rest = position % BLOCK_BYTES
+            if rest + length <= BLOCK_BYTES:
+                self._unreadable.add(position)
+                return bytes(length)
+            # At the bound of a block in the middle, or the only one there is.
+            first = max(BLOCK_BYTES - rest, length // 2 // BLOCK_BYTES * BLOCK_BYTES - rest)
+            return self._read(position, first) + self._read(position + first, length - first)
+
     def _bytes(self, position: int, count: int) -> memoryview:
         """Up to `count` bytes; fewer only at the end."""
         count = max(0, min(count, self._size - position))
         at = position - self._window_start
         if not 0 <= at <= at + count <= len(self._window):
             wanted = min(max(SCAN_BYTES, count), self._size - position)
-            self._window, self._window_start, at = memoryview(self._file.read(position, wanted)), position, 0
+            self._window, self._window_start, at = memoryview(self._read(position, wanted)), position, 0
         return self._window[at : at + count]
 
     def _crc_is_right(self, position: int, header: BatchHeader) -> bool:
@@ -213,7 +234,7 @@ class Scan:
             return crc32.iscsi(self._bytes(position, header.length)[CHECKED_FROM:]) == header.crc
         crc, at, end = 0, position + CHECKED_FROM, position + header.length
         while at < end:
-            piece = self._file.read(at, min(max(SCAN_BYTES, 1), end - at))
+            piece = self._read(at, min(max(SCAN_BYTES, 1), end - at))
             if not piece:
                 return False
             crc = crc32.iscsi(piece, crc)

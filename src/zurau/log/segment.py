@@ -16,11 +16,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from zurau.errors import CorruptData, DiskFault
+from zurau.errors import CorruptData, DiskFault, UnreadableData
 from zurau.ids import Offset
 from zurau.log.batch_file import BatchFile, Place, SegmentEnd
 from zurau.log.files import SUFFIXES, segment_stem
-from zurau.log.index import OffsetIndex, TimeIndex
+from zurau.log.index import OFFSET_ENTRY, OffsetIndex, TimeIndex
+from zurau.log.settings import LogSettings
 from zurau.ports import Buffer, Disk, WouldBlock
 from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
 from zurau.settings import INT32_MAX
@@ -35,7 +36,7 @@ class Segment(BatchFile):
     """The batches from `base_offset` up to the next segment's."""
 
     __slots__ = (
-        "_reads_ended", "_unindexed_bytes", "first_timestamp", "index_is_wrong", "max_timestamp",
+        "_indexed_timestamp", "_reads_ended", "_unindexed_bytes", "first_timestamp", "index_is_wrong", "max_timestamp",
         "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
     )  # fmt: skip
 
@@ -63,29 +64,33 @@ class Segment(BatchFile):
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
         self._unindexed_bytes = 0
+        #: The last in the time index; None when nobody has looked.
+        self._indexed_timestamp: int | None = None
         self._reads_ended: dict[Offset, int] = {}
 
     # Writing
 
     def append(self, batch: Buffer, header: BatchHeader, index_interval_bytes: int) -> None:
         """Write one batch. Raises `DiskFault` with nothing changed."""
-        position = self.end.position
-        self.file.append((batch,))
-        self.note(header, position, index_interval_bytes)
+        file = self._file or self.file
+        file.append((batch,))
+        self.note(header, self.end.position, index_interval_bytes)
 
     def note(self, header: BatchHeader, position: int, index_interval_bytes: int) -> None:
         """Take account of a batch that the file holds at `position`, the end so far."""
+        last_offset = header.base_offset + header.last_offset_delta
+        length, timestamp = header.length, header.max_timestamp
         if position == 0:
-            self.first_timestamp = header.max_timestamp
-        if header.max_timestamp > self.max_timestamp:
-            self.max_timestamp = header.max_timestamp
-            self.max_timestamp_offset = header.last_offset
+            self.first_timestamp = timestamp
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+            self.max_timestamp_offset = last_offset
         if self._unindexed_bytes > index_interval_bytes:
-            self.offset_index.append(header.last_offset - self.base_offset, position)
+            self.offset_index.append(last_offset - self.base_offset, position)
             self.index_time()
             self._unindexed_bytes = 0
-        self._unindexed_bytes += header.length
-        self.end = SegmentEnd(header.next_offset, position + header.length)
+        self._unindexed_bytes += length
+        self.end = SegmentEnd(last_offset + 1, position + length)
 
     def begin_at_index(self) -> None:
         """Forget what is after the last index entry; whoever calls this notes it anew."""
@@ -107,17 +112,25 @@ class Segment(BatchFile):
 
     def index_time(self) -> None:
         """Note the largest timestamp, if it is larger than when this was last done."""
-        last = self.time_index.last()
-        if self.max_timestamp > (last[0] if last else NO_TIMESTAMP):
+        if self._indexed_timestamp is None:
+            last = self.time_index.last()
+            self._indexed_timestamp = last[0] if last else NO_TIMESTAMP
+        if self.max_timestamp > self._indexed_timestamp:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+            self._indexed_timestamp = self.max_timestamp
 
-    def has_room_for(self, header: BatchHeader, segment_bytes: int, index_bytes: int) -> bool:
-        """Whether a batch can go here, by size; an empty segment takes any batch whose offset it can express."""
-        if header.last_offset - self.base_offset > INT32_MAX:
+    def takes(self, header: BatchHeader, settings: LogSettings) -> bool:
+        """Whether a batch can go here, by size and time; an empty segment takes any whose offset it can express."""
+        if header.base_offset + header.last_offset_delta - self.base_offset > INT32_MAX:
             return False
-        if self.end.position == 0:
+        position = self.end.position
+        if position == 0:
             return True
-        return self.end.position + header.length <= segment_bytes and (len(self.offset_index) + 1) * 8 <= index_bytes
+        return (
+            position + header.length <= settings.segment_bytes
+            and (len(self.offset_index) + 1) * OFFSET_ENTRY.size <= settings.segment_index_bytes
+            and self.spans(header.max_timestamp) <= settings.segment_ms
+        )
 
     def spans(self, timestamp: int) -> int:
         """How much later than the first batch `timestamp` is; 0 if one of them has none."""
@@ -172,7 +185,11 @@ class Segment(BatchFile):
                 break
         if stop == start:
             return b""
-        data = self.file.read(start, stop - start, may_block=may_block)
+        try:
+            data = self.file.read(start, stop - start, may_block=may_block)
+        except UnreadableData as fault:
+            self._found_unreadable(fault, may_block=may_block)
+            return b""
         if len(data) < stop - start and not self.is_retired:
             self._look_closer(start + len(data), may_block=may_block)
             return b""
@@ -288,6 +305,7 @@ class Segment(BatchFile):
         position = self.find(offset)
         self.offset_index.truncate(self.offset_index.count_below(position, field=1))
         self.time_index.truncate(self.time_index.count_below(offset - self.base_offset, field=1))
+        self._indexed_timestamp = None
         if self.size:
             self.file.truncate(position)
             self.file.flush()
@@ -321,7 +339,7 @@ class Segment(BatchFile):
 
     @property
     def index_memory_bytes(self) -> int:
-        return self.offset_index.memory_bytes + self.time_index.memory_bytes
+        return len(self.offset_index.in_memory) + len(self.time_index.in_memory)
 
     @property
     def has_proof(self) -> bool:
@@ -332,10 +350,12 @@ class Segment(BatchFile):
         """Time entries behind the last offset entry may be torn, or miss some before them."""
         last = self.offset_index.last()
         self.time_index.truncate(self.time_index.count_below(last[0] + 1 if last else 0, field=1))
+        self._indexed_timestamp = None
 
     def drop_indexes(self) -> None:
         self.offset_index.truncate(0)
         self.time_index.truncate(0)
+        self._indexed_timestamp = None
 
     def retire(self) -> None:
         """This segment's files are about to change or go."""

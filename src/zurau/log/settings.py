@@ -85,7 +85,7 @@ class LogSettings:
         GIB,
         "segment.bytes",
         broker_name="log.segment.bytes",
-        at_least=14,
+        at_least=MIB,
         at_most=INT32_MAX,
         doc="Size at which a new segment is begun.",
     )
@@ -154,6 +154,14 @@ class LogSettings:
     )
 
     # How safe it is
+    replication_mode: str = setting(
+        "quorum",
+        "replication.mode",
+        choices=("quorum", "isr"),
+        doc="Who elects leaders, and who commits. quorum: the replicas, and a majority of them. isr: the controller, "
+        "and all that are in sync, as in Kafka; so it is with two replicas, unless the topic says otherwise. Fixed "
+        "once a topic is created.",
+    )
     flush: str = setting(
         "fsync",
         "flush",

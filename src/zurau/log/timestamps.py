@@ -10,7 +10,7 @@ from zurau.ids import Offset
 from zurau.log.batch_file import Place
 from zurau.log.segment import Segment
 from zurau.records.batch import HEADER_BYTES, BatchHeader, check_crc
-from zurau.records.compression import decompress
+from zurau.records.compression import TooLarge, decompress, likely_bytes
 from zurau.records.pure_walk import INT64_MIN
 from zurau.records.record import UNPACKED_BYTES_MAX
 from zurau.records.walk import find_time
@@ -21,10 +21,22 @@ class OffsetAndTimestamp(NamedTuple):
     timestamp: int
 
 
+class _Search(NamedTuple):
+    """Of the records from `start` on, below `upto`; of batches that unpack to no more than `limit_bytes`."""
+
+    start: Offset
+    upto: Offset
+    limit_bytes: int
+
+
 def find_by_timestamp(
-    segments: Sequence[Segment], timestamp_ms: int, start: Offset, upto: Offset
+    segments: Sequence[Segment], timestamp_ms: int, start: Offset, upto: Offset, limit_bytes: int = UNPACKED_BYTES_MAX
 ) -> OffsetAndTimestamp | None:
-    """The first record from `start` on, below `upto`, that is as late as `timestamp_ms` or later."""
+    """The first record from `start` on, below `upto`, that is as late as `timestamp_ms` or later.
+
+    Raises `TooLarge` if a batch has to be unpacked for it to more than `limit_bytes`.
+    """
+    search = _Search(start, upto, limit_bytes)
     for segment in segments:
         if segment.max_timestamp < timestamp_ms or segment.end.offset <= start:
             continue
@@ -33,15 +45,18 @@ def find_by_timestamp(
             if header.base_offset >= upto:
                 return None
             if header.max_timestamp >= timestamp_ms:
-                found = _look_into(segment, position, header, start, upto, at_least=timestamp_ms)
+                found = _look_into(segment, position, header, search, at_least=timestamp_ms)
                 if found is not None:
                     return found
     return None
 
 
-def find_max_timestamp(segments: Sequence[Segment], start: Offset, upto: Offset) -> OffsetAndTimestamp | None:
-    """The record with the largest timestamp; the first of them if several have it."""
+def find_max_timestamp(
+    segments: Sequence[Segment], start: Offset, upto: Offset, limit_bytes: int = UNPACKED_BYTES_MAX
+) -> OffsetAndTimestamp | None:
+    """The record with the largest timestamp; the first of them if several have it. Raises `TooLarge` as the other."""
     best: OffsetAndTimestamp | None = None
+    search = _Search(start, upto, limit_bytes)
     for segment in segments:
         if best is not None and segment.max_timestamp <= best.timestamp:
             continue
@@ -50,7 +65,7 @@ def find_max_timestamp(segments: Sequence[Segment], start: Offset, upto: Offset)
             if best is not None and header.max_timestamp <= best.timestamp:
                 break
             later = INT64_MIN if best is None else best.timestamp + 1
-            best = _look_into(segment, position, header, start, upto, at_least=later, latest=True) or best
+            best = _look_into(segment, position, header, search, at_least=later, latest=True) or best
     return best
 
 
@@ -68,14 +83,7 @@ def _candidates(segment: Segment, start: Offset, upto: Offset) -> Iterator[tuple
 
 
 def _look_into(
-    segment: Segment,
-    position: int,
-    header: BatchHeader,
-    start: Offset,
-    upto: Offset,
-    *,
-    at_least: int,
-    latest: bool = False,
+    segment: Segment, position: int, header: BatchHeader, search: _Search, *, at_least: int, latest: bool = False
 ) -> OffsetAndTimestamp | None:
     """The first record of a batch that is as late as that, or the first of the latest; None if it is damaged.
 
@@ -84,9 +92,10 @@ def _look_into(
     batch = segment.batch(Place(header.base_offset, header.last_offset, position, position + header.length))
     found: OffsetAndTimestamp | None = None
     try:
-        found = _look_into_records(batch, header, start, upto, at_least=at_least, latest=latest)
-    except CorruptData:
-        if check_crc(batch, header):
+        found = _look_into_records(batch, header, search, at_least=at_least, latest=latest)
+    except CorruptData as fault:
+        is_left_to_others = isinstance(fault, TooLarge) and search.limit_bytes < UNPACKED_BYTES_MAX
+        if is_left_to_others or check_crc(batch, header):
             raise
     if found is None and not check_crc(batch, header):
         segment.find_damage()
@@ -94,15 +103,16 @@ def _look_into(
 
 
 def _look_into_records(
-    batch: bytes, header: BatchHeader, start: Offset, upto: Offset, *, at_least: int, latest: bool
+    batch: bytes, header: BatchHeader, search: _Search, *, at_least: int, latest: bool
 ) -> OffsetAndTimestamp | None:
     packed = memoryview(batch)[HEADER_BYTES : header.length]
-    payload = decompress(packed, header.compression, UNPACKED_BYTES_MAX) if packed else packed
+    if search.limit_bytes < UNPACKED_BYTES_MAX and likely_bytes(packed, header.compression) > search.limit_bytes:
+        raise TooLarge(f"seems to unpack to more than {search.limit_bytes} bytes")
+    payload = decompress(packed, header.compression, search.limit_bytes) if packed else packed
     base = header.base_offset
+    first, end = search.start - base, search.upto - base
     if header.uses_append_time:  # all records have the batch's
-        found = find_time(payload, header.record_count, 0, start - base, upto - base, INT64_MIN, latest=False)
+        found = find_time(payload, header.record_count, 0, first, end, INT64_MIN, latest=False)
         return OffsetAndTimestamp(base + found[0], header.max_timestamp) if found else None
-    found = find_time(
-        payload, header.record_count, header.base_timestamp, start - base, upto - base, at_least, latest=latest
-    )
+    found = find_time(payload, header.record_count, header.base_timestamp, first, end, at_least, latest=latest)
     return OffsetAndTimestamp(base + found[0], found[1]) if found else None

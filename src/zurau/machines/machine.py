@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, NewType, Protocol, TypeVar, dataclass_transf
 
 import msgspec
 
+from zurau.ids import Offset
+
 #: Names one question, so that its reply can come later than others'.
 Ticket = NewType("Ticket", int)
 
@@ -39,8 +41,18 @@ class StateRecord(NamedTuple):
     value: bytes | None
 
 
+class OffsetOf(NamedTuple):
+    """A reply that is known only when its records are written: the offset that one of them was given."""
+
+    #: Which one of the decision, counted from 0.
+    record: int
+
+
 class Decision(Value):
-    """Records to append, and replies (`Refused` errors among them) to release once those are committed."""
+    """Records to append, and replies (`Refused` errors among them) to release once those are committed.
+
+    A crash may leave the first few of the records alone: they are in such an order that this is lawful.
+    """
 
     records: Sequence[StateRecord] = ()
     replies: Sequence[tuple[Ticket, Any]] = ()
@@ -50,8 +62,8 @@ class Machine(Protocol[Command]):
     def decide(self, ticket: Ticket, command: Command, now_ms: int) -> Decision:
         """Answer a command, now or (if no reply carries its ticket) in a later decision."""
 
-    def apply(self, record: StateRecord) -> None:
-        """Change the state by one record of the log."""
+    def apply(self, record: StateRecord, offset: Offset) -> None:
+        """Change the state by one record of the log, or of a snapshot, whose records all have the last offset in it."""
 
     def loaded(self, now_ms: int) -> None:
         """The whole log has been applied and this replica leads: start whatever depends on time."""

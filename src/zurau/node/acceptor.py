@@ -16,8 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from zurau.errors import SettingsError
-from zurau.node.seldom import Seldom
+from zurau.errors import SettingsError, raise_if_broken
+from zurau.node.rate_limited_log import RateLimitedLog
 from zurau.node.turns import LoopTurns
 
 log = logging.getLogger("zurau.acceptor")
@@ -93,7 +93,7 @@ class Acceptor:
         self._failed = failed
         self._loop = asyncio.get_running_loop()
         self._making: set[asyncio.Task[Any]] = set()
-        self._seldom = Seldom(log)
+        self._rate_limited = RateLimitedLog(log)
 
     def start(self) -> None:
         for listening in self._sockets:
@@ -141,15 +141,17 @@ class Acceptor:
 
     def _made(self, task: asyncio.Task[Any], accepted: socket.socket) -> None:
         self._making.discard(task)
-        if task.cancelled() or task.exception() is not None:
+        failure = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if failure is not None:
             accepted.close()
             self._failed()
-            log.debug("a connection was lost while it was being accepted", exc_info=task.exception())
+            raise_if_broken(failure)
+            log.debug("a connection was lost while it was being accepted", exc_info=failure)
 
     def _pause(self, listening: socket.socket, error: OSError) -> None:
         """Out of descriptors or memory, here or in the whole system: trying again at once would fail again."""
         advice = "raise fs.file-max" if error.errno == errno.ENFILE else "raise the limit with ulimit -n"
-        self._seldom.warning("cannot accept connections: %s; %s", _reason(error), advice)
+        self._rate_limited.warning("cannot accept connections: %s; %s", _reason(error), advice)
         self._loop.remove_reader(listening)
         self._loop.call_later(PAUSE_S, self._go_on, listening)
 

@@ -19,9 +19,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zurau.errors import DiskFault, FlushFailed
+from zurau.errors import DiskFault, FlushFailed, UnreadableData
 from zurau.node import descriptors
+from zurau.node.tree import Tree, has_syncfs
 from zurau.ports import Buffer, WouldBlock
+from zurau.records.buffers import new_buffer
 from zurau.settings import MIB
 
 #: As much as clients commonly ask for at a time.
@@ -54,6 +56,7 @@ class RealDisk:
         #: Guards the descriptors of all files; held only for a few instructions.
         self._lock = threading.Lock()
         self._open: OrderedDict[RealFile, None] = OrderedDict()
+        self._tree = Tree(self.root) if self.root.is_dir() else None
         #: Two threads may replace the same file; each writes its own.
         self._temporary_numbers = itertools.count()
 
@@ -128,6 +131,17 @@ class RealDisk:
         finally:
             os.close(descriptor)
 
+    @property
+    def has_quick_flush_all(self) -> bool:
+        """Whether `flush_all` is one call, however many files there are."""
+        return has_syncfs()
+
+    def flush_all(self) -> None:
+        if self._tree is None:
+            self._tree = Tree(self.root)
+        with _faults("flush", str(self.root), FlushFailed):
+            self._tree.flush()
+
     def free_bytes(self) -> int:
         with _faults("measure", "."):
             return shutil.disk_usage(self.root).free
@@ -136,7 +150,7 @@ class RealDisk:
         """What is in memory; raises `WouldBlock` if that is not all. A short read can also be the end of the file."""
         # Only the loop reads in this way, so one buffer serves all files: fresh memory for each read would have to
         # be zeroed first, which takes longer than the reading.
-        buffer = self._scratch[:length] if length <= SCRATCH_BYTES else memoryview(bytearray(length))
+        buffer = self._scratch[:length] if length <= SCRATCH_BYTES else memoryview(new_buffer(length))
         try:
             count = os.preadv(descriptor, [buffer], position, _NOWAIT)
         except BlockingIOError:
@@ -219,13 +233,14 @@ class RealFile:
         self.is_closed = False
 
     def append(self, chunks: Sequence[Buffer]) -> None:
-        descriptor = self._disk._borrow(self)
+        disk, size = self._disk, self.size
+        descriptor = disk._borrow(self)
         try:
-            self.size += _write_all(descriptor, chunks, self.size)
+            self.size = size + _write_all(descriptor, chunks, size)
         except OSError as error:
             raise _fault("write", self.path, error) from error
         finally:
-            self._disk._give_back(self)
+            disk._give_back(self)
 
     def read(self, position: int, length: int, *, may_block: bool = True) -> bytes:
         descriptor = self._disk._borrow(self)
@@ -234,7 +249,8 @@ class RealFile:
                 return _read_waiting(descriptor, position, length)
             return self._disk._read_cached(descriptor, position, length)
         except OSError as error:
-            raise _fault("read", self.path, error) from error
+            kind = UnreadableData if error.errno == errno.EIO else DiskFault
+            raise _fault("read", self.path, error, kind) from error
         finally:
             self._disk._give_back(self)
 
@@ -244,6 +260,19 @@ class RealFile:
             with _faults("truncate", self.path):
                 os.ftruncate(descriptor, size)
                 self.size = size
+        finally:
+            self._disk._give_back(self)
+
+    def write_again(self, position: int) -> None:
+        descriptor = self._disk._borrow(self)
+        try:
+            while piece := _read_waiting(descriptor, position, SCRATCH_BYTES):
+                written = 0
+                while written < len(piece):
+                    written += os.pwrite(descriptor, piece[written:], position + written)
+                position += len(piece)
+        except OSError as error:
+            raise _fault("write", self.path, error) from error
         finally:
             self._disk._give_back(self)
 

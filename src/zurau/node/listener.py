@@ -1,165 +1,76 @@
-"""Lets Kafka clients in, keeps count of them, and sees to it that nobody holds too much for too long."""
+"""One door of the broker: where it listens, what is spoken there, and who comes in."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
-from contextlib import suppress
+from collections.abc import Callable
 
-from zurau.api.kafka.call import Caller, Endpoint
-from zurau.api.response_memory import ResponseMemory
-from zurau.broker.broker import Broker
-from zurau.errors import ProtocolViolation
-from zurau.node import descriptors
-from zurau.node.acceptor import Acceptor
-from zurau.node.connection import Connection
-from zurau.node.departed import Departed
-from zurau.node.seldom import Seldom
-from zurau.node.slow_readers import SlowReaders
-from zurau.node.turns import LoopTurns
-from zurau.ports import Clock, Timer
-from zurau.settings import KIB, MINUTE_MS
+from zurau.api.client import Client, ConnectionState
+from zurau.broker.caller import ANONYMOUS, Caller
+from zurau.ids import Address
+from zurau.node.acceptor import Acceptor, bind
+from zurau.node.connection import Connection, Session
+from zurau.node.connections import Connections
+from zurau.node.settings import ListenerSettings
 
-log = logging.getLogger("zurau.listener")
-
-SCRATCH_BYTES = 256 * KIB
-SWEEP_MS_MIN = 10
-#: How long a stop waits for clients to take what they are being sent.
-GOODBYE_MS = 500
-
-
-async def _give_turns() -> None:
-    """Let the loop do what follows from what was done: closing takes a few rounds."""
-    for _ in range(4):
-        await asyncio.sleep(0)
+#: Makes the session that speaks the protocol of a listener with a client.
+OpenSession = Callable[[Client, Connection], Session]
 
 
 class Listener:
-    """The connections that came through some listening sockets."""
+    """Takes an address first, so that a broker that cannot have it touches nothing, and listens when all is ready."""
 
-    def __init__(self, broker: Broker, clock: Clock, turns: LoopTurns, advertise: Endpoint | None) -> None:
-        self.broker = broker
-        self.clock = clock
-        self.turns = turns
-        #: Every connection reads into this one buffer; what it reads is parsed before another one reads.
-        self.scratch = bytearray(SCRATCH_BYTES)
-        self.max_frame_bytes = broker.settings.socket_request_max_bytes
-        self._counters = broker.world.counters
-        self.response_memory = ResponseMemory(broker.settings.queued_max_response_bytes, self._counters)
-        self.slow_readers = SlowReaders(self.response_memory, clock, self._counters)
-        self.departed = Departed(clock)
-        self.call_soon = asyncio.get_running_loop().call_soon
-        self._advertise = advertise
-        self._descriptors = descriptors.for_connections()
-        self._connections: dict[Connection, None] = {}
-        self._is_full = False
+    def __init__(self, settings: ListenerSettings) -> None:
+        self.settings = settings
+        #: With its real port, once it listens.
+        self.address = settings.address
+        self._sockets: list[socket.socket] = []
         self._acceptor: Acceptor | None = None
-        self._sweep_timer: Timer | None = None
-        self._all_gone: asyncio.Event | None = None
-        self._violations, self._refusals, self._greedy = Seldom(log), Seldom(log), Seldom(log)
+        self._open_session: OpenSession | None = None
 
-    def listen(self, sockets: list[socket.socket]) -> Endpoint:
-        """Start to accept at what `bind` took; returns the address with its real port."""
-        self._acceptor = Acceptor(sockets, self.turns, self._may_enter, lambda: Connection(self), self._one_less)
+    async def bind(self) -> None:
+        host, port = self.settings.address
+        self._sockets = await bind(host, port, self.settings.flag)
+
+    @property
+    def advertised(self) -> Address:
+        """Where other brokers tell clients to come. Bound to all addresses, it has to be told by `--advertise`."""
+        return self.settings.advertise or Address(*self._sockets[0].getsockname()[:2])
+
+    def listen(self, connections: Connections, open_session: OpenSession) -> None:
+        """Let clients in."""
+        self._open_session = open_session
+        self._acceptor = Acceptor(
+            self._sockets,
+            connections.turns,
+            connections.may_enter,
+            lambda: Connection(connections, self),
+            connections.one_less,
+        )
         self._acceptor.start()
-        self._sweep_later()
-        host, port = sockets[0].getsockname()[:2]
-        return Endpoint(host, port)
+        self.address = Address(*self._sockets[0].getsockname()[:2])
 
     async def stop(self) -> None:
-        """Accept no more and close every connection, once what it is being sent has left or after a while."""
+        """Let nobody in any more. Those who are in stay."""
         if self._acceptor is not None:
             await self._acceptor.stop()
-        self._all_gone = asyncio.Event()
-        for connection in list(self._connections):
-            connection.close()
-        if self._connections:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._all_gone.wait(), GOODBYE_MS / 1000)
-        for connection in list(self._connections):
-            connection.abort()
-        await _give_turns()
-        if self._sweep_timer is not None:
-            self._sweep_timer.cancel()
-        self.slow_readers.stop()
-        self.departed.stop()
+        for bound in self._sockets:
+            bound.close()
 
-    # Who is here
-
-    def _may_enter(self) -> bool:
-        """Whether one more connection can be had; says so once when not."""
-        count, allowed = self._counters.connections, self.broker.settings.max_connections
-        if count < min(allowed, self._descriptors):
-            self._counters.connections += 1
-            self._counters.connections_accepted += 1
-            self._is_full = False
-            return True
-        self._counters.connections_refused += 1
-        if not self._is_full:
-            self._is_full = True
-            reason = (
-                f"max.connections={allowed} is reached"
-                if allowed <= self._descriptors
-                else f"the system allows this process {descriptors.allowed()} open files, and the others are for "
-                "the log; raise the limit with ulimit -n"
-            )
-            self._refusals.warning("refusing connections beyond %d: %s", count, reason)
-        return False
-
-    def admit(self, connection: Connection, transport: asyncio.Transport) -> Caller | None:
-        """Get to know a new connection; None when it is gone already."""
-        self._connections[connection] = None
-        peer = transport.get_extra_info("peername")
-        local = transport.get_extra_info("sockname")
-        if peer is None or local is None:
-            return None  # reset while it was being accepted, as port scanners do
-        dialled = self._advertise or Endpoint(local[0], local[1])
-        return Caller(peer[0], dialled, connection.resume, connection.responses)
-
-    def forget(self, connection: Connection) -> None:
-        self._one_less()
-        self._connections.pop(connection, None)
-        if self._all_gone is not None and not self._connections:
-            self._all_gone.set()
-
-    def _one_less(self) -> None:
-        self._counters.connections -= 1
-
-    def violated(self, connection: Connection, violation: ProtocolViolation) -> None:
-        self._counters.protocol_violations += 1
-        self._violations.warning("closing the connection of %s: %s", connection.describe(), violation)
-
-    # What they hold
-
-    def memory_changed(self, change: int) -> None:
-        """Keep the memory of unfinished requests bounded: past the limit, whoever holds most has to go."""
-        self._counters.request_bytes += change
-        if change > 0 and self._counters.request_bytes > self.broker.settings.queued_max_request_bytes:
-            largest = max(self._connections, key=lambda connection: connection.held_bytes)
-            self._counters.closed_for_request_memory += 1
-            self._greedy.warning(
-                "closing the connection of %s, which holds %d bytes of unfinished requests: all of them together "
-                "hold more than queued.max.request.bytes=%d",
-                largest.describe(),
-                largest.held_bytes,
-                self.broker.settings.queued_max_request_bytes,
-            )
-            largest.abort()
-
-    def _sweep(self) -> None:
-        """Close connections that have been silent too long: half-open ones would stay for ever."""
-        idle_ms = self.broker.settings.connections_max_idle_ms
-        now_ms = self.clock.monotonic_ms()
-        for connection in list(self._connections) if idle_ms >= 0 else ():
-            if connection.was_active or connection.is_waiting_for_answer:
-                connection.was_active, connection.seen_active_ms = False, now_ms
-            elif connection.seen_active_ms < now_ms - idle_ms:
-                connection.abort()
-        self._sweep_later()
-
-    def _sweep_later(self) -> None:
-        """Often enough that nobody is idle for much longer than allowed."""
-        idle_ms = self.broker.settings.connections_max_idle_ms
-        interval_ms = min(MINUTE_MS, max(SWEEP_MS_MIN, idle_ms / 2)) if idle_ms >= 0 else MINUTE_MS
-        self._sweep_timer = self.clock.call_later(interval_ms, self._sweep)
+    def open_session(self, connection: Connection, transport: asyncio.Transport) -> Session:
+        """Get to know a new client."""
+        assert self._open_session is not None, "clients come in when it listens"
+        peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        if peer is None or local is None:  # reset while it was being accepted, as port scanners do
+            transport.abort()
+            peer = local = ("somebody who has gone", 0)
+        state = ConnectionState()
+        client = Client(
+            Caller(ANONYMOUS, peer[0], self.settings.name, state),
+            self.settings.advertise or Address(local[0], local[1]),
+            connection.resume,
+            connection.responses,
+            state,
+        )
+        return self._open_session(client, connection)

@@ -12,90 +12,155 @@ import logging
 import os
 import signal
 import sys
+import threading
+from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING
 
 from zurau import __version__
-from zurau.api.kafka.call import Endpoint
+from zurau.api.client import Client
+from zurau.api.kafka.session import KafkaSession
 from zurau.broker.broker import Broker
 from zurau.broker.identity import load_identity
 from zurau.broker.upkeep import Upkeep
 from zurau.counters import Counters
 from zurau.errors import SettingsError
-from zurau.ids import BrokerId
+from zurau.ids import Address, BrokerId
+from zurau.machines.controller.image import Listener as AdvertisedListener
 from zurau.memory import keep_freed_memory
 from zurau.node import descriptors
-from zurau.node.acceptor import bind
+from zurau.node.broken import Fail, end_process, watch
 from zurau.node.clock import SystemClock, SystemRandomness, read_boot_id
+from zurau.node.connection import Connection
+from zurau.node.connections import Connections
 from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener
-from zurau.node.settings import Settings
+from zurau.node.run_futures import as_future
+from zurau.node.settings import Settings, listeners_of
 from zurau.node.threads import FlushThread, Threads
 from zurau.node.turns import LoopTurns
-from zurau.pending import Pending, start
-from zurau.ports import World
+from zurau.pending import start
+from zurau.ports import World, raise_it
+
+if TYPE_CHECKING:
+    from zurau.node.cluster import Cluster
 
 log = logging.getLogger("zurau")
 
-T = TypeVar("T")
-
-WORKER_THREADS = 4
+#: Those that unpack (one for each of three limits), one that compacts, and some for cold reads and removals.
+WORKER_THREADS = 6
 LOCK_FILE = ".lock"
 
 
 class Node:
     """One broker process, started and stopped on the running loop."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, fail: Fail = raise_it) -> None:
         self._settings = settings
-        self._listening_at = parse_endpoint(settings.node.kafka, "--kafka")
-        self._advertise = parse_endpoint(settings.node.advertise, "--advertise") if settings.node.advertise else None
+        self._fail = fail
+        self._listeners = [Listener(listener) for listener in listeners_of(settings.node)]
+        # Made when it starts, in this order.
+        self._lock: IO[bytes]
+        self._turns: LoopTurns
+        self._workers: Threads
+        self._flusher: FlushThread
+        self.broker: Broker
+        self._upkeep: Upkeep
+        self._connections: Connections
+        #: The other brokers, if there are any.
+        self._cluster: Cluster | None = None
 
-    async def start(self) -> Endpoint:
-        """Open everything and listen; returns the address with its real port."""
-        sockets = await bind(self._listening_at.host, self._listening_at.port, "--kafka")
+    async def start(self) -> Address:
+        """Open everything and listen; returns the first listener's address with its real port."""
         try:
+            for listener in self._listeners:
+                await listener.bind()
             self._lock = lock_directory(Path(self._settings.node.dir))
             await self._open_broker()
         except BaseException:
-            for bound in sockets:
-                bound.close()
+            for listener in self._listeners:
+                await listener.stop()
             raise
         self._upkeep = Upkeep(self.broker)
         self._upkeep.start()
-        self._listener = Listener(self.broker, self.broker.clock, self._turns, self._advertise)
-        return self._listener.listen(sockets)
+        self._connections = Connections(self.broker, self.broker.clock, self._turns)
+        self._connections.start()
+        for listener in self._listeners:
+            listener.listen(self._connections, self._open_session)
+        return self._listeners[0].address
+
+    def _open_session(self, client: Client, connection: Connection) -> KafkaSession:
+        return KafkaSession(client, connection, self.broker, self._connections.scratch)
 
     async def _open_broker(self) -> None:
         settings = self._settings
         loop = asyncio.get_running_loop()
+        watch(loop, self._fail)
         counters = Counters()
         self._turns = LoopTurns(loop, counters)
         self._workers = Threads(loop, self._turns, WORKER_THREADS, "worker")
-        self._flusher = FlushThread(loop, self._turns)
         disk = RealDisk(settings.node.dir)
+        self._flusher = FlushThread(loop, self._turns, disk if disk.has_quick_flush_all else None)
         clock = SystemClock(loop, self._turns)
         world = World(
-            disk, clock, self._workers, self._flusher, SystemRandomness(), read_boot_id(), self._turns, counters
+            disk,
+            clock,
+            self._workers,
+            self._flusher,
+            SystemRandomness(),
+            read_boot_id(),
+            self._turns,
+            counters,
+            fail=self._fail,
         )
         try:
-            identity = load_identity(disk, world.randomness, BrokerId(settings.node.node_id))
-            self.broker = Broker(world, identity, settings.broker, settings.log, settings.groups, settings.node)
+            self.broker = await self._make_broker(world)
             await as_future(start(self.broker.open()))
         except BaseException:
+            if self._cluster is not None:
+                await self._cluster.stop()
             self._workers.stop()
             self._flusher.stop()
             self._lock.close()
             raise
 
+    async def _make_broker(self, world: World) -> Broker:
+        """Alone, or as one of those that it is told of."""
+        settings = self._settings
+        parts = (settings.broker, settings.log, settings.groups, settings.node)
+        if not settings.node.quorum_voters:
+            return Broker(world, load_identity(world.disk, world.randomness, BrokerId(settings.node.node_id)), *parts)
+        from zurau.node.cluster import Cluster
+
+        self._cluster = Cluster(settings.node, world, self._turns)
+        identity = await self._cluster.join()
+        advertised = tuple(
+            AdvertisedListener(listener.settings.name, *listener.advertised) for listener in self._listeners
+        )
+        broker = Broker(world, identity, *parts, others=self._cluster.others, listeners=advertised)
+        self._cluster.serve(broker)
+        return broker
+
     async def stop(self) -> None:
         """Stop in good order: no new requests, everything flushed, the directory marked clean."""
-        self._upkeep.stop()
-        await self._listener.stop()
-        self._workers.stop()
-        self._flusher.stop()
+        await self._stop_serving()
         self.broker.close()
         self._lock.close()
+
+    async def abandon(self) -> None:
+        """Stop after a broken invariant, where the process goes on: the directory is left as after a kill."""
+        await self._stop_serving()
+        self._lock.close()
+
+    async def _stop_serving(self) -> None:
+        self._upkeep.stop()
+        for listener in self._listeners:
+            await listener.stop()
+        await self._connections.stop()
+        if self._cluster is not None:
+            await self._cluster.stop()
+        self._workers.stop()
+        self._flusher.stop()
 
 
 def serve(settings: Settings) -> int:
@@ -104,13 +169,18 @@ def serve(settings: Settings) -> int:
         raise SettingsError("python -O removes the checks that protect your data; run without it")
     logging.basicConfig(level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     descriptors.allow_many()
-    with asyncio.Runner(loop_factory=_fast_loop_factory()) as runner:
-        runner.run(_serve_until_signal(settings))
+    fail = partial(end_process, Path(settings.node.dir))
+    threading.excepthook = lambda unhandled: fail(unhandled.exc_value)
+    try:
+        with asyncio.Runner(loop_factory=_fast_loop_factory()) as runner:
+            runner.run(_serve_until_signal(settings, fail))
+    except AssertionError as error:
+        fail(error)
     return 0
 
 
-async def _serve_until_signal(settings: Settings) -> None:
-    node = Node(settings)
+async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
+    node = Node(settings, fail)
     endpoint = await node.start()
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -123,7 +193,7 @@ async def _serve_until_signal(settings: Settings) -> None:
     await node.stop()
 
 
-def _announce(settings: Settings, endpoint: Endpoint) -> None:
+def _announce(settings: Settings, endpoint: Address) -> None:
     """The one line that says ready: for people on stdout, for programs also on a descriptor of their choice."""
     line = (
         f"zurau {__version__} ready: kafka={endpoint} "
@@ -137,36 +207,6 @@ def _announce(settings: Settings, endpoint: Endpoint) -> None:
             os.close(settings.node.ready_fd)
         except OSError as error:
             raise SettingsError(f"--ready-fd {settings.node.ready_fd} cannot be written: {error.strerror}") from error
-
-
-def parse_endpoint(text: str, flag: str) -> Endpoint:
-    """HOST:PORT, with IPv6 hosts in brackets, or the same as Kafka writes it: PLAINTEXT://HOST:PORT."""
-    if "," in text:
-        raise SettingsError(f"{flag} {text!r} names several addresses; a broker has one, for example 127.0.0.1:9092")
-    protocol, has_protocol, address = text.rpartition("://")
-    if has_protocol and protocol.upper() != "PLAINTEXT":
-        raise SettingsError(f"{flag} {text!r} asks for {protocol}, which is not served yet; use PLAINTEXT://{address}")
-    host, colon, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise SettingsError(f"{flag} {text!r} is not HOST:PORT; for example 127.0.0.1:9092")
-    return Endpoint(host or "0.0.0.0", int(port))  # noqa: S104 - ":9092" means every address, as everywhere
-
-
-def as_future(pending: Pending[T]) -> asyncio.Future[T]:
-    """Let a task wait for a `Pending`."""
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-    def finish(outcome: Pending[T]) -> None:
-        if future.cancelled():
-            return
-        try:
-            future.set_result(outcome.result())
-        except Exception as error:  # noqa: BLE001 - handed on to whoever awaits
-            future.set_exception(error)
-
-    pending.then(finish)
-    return future
 
 
 class DirectoryInUse(SettingsError):

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import SettingsError
+from zurau.ids import Address, BrokerId
 from zurau.log.settings import LogSettings
 from zurau.machines.groups.settings import GroupSettings
 from zurau.settings import INT32_MAX, Setting, did_you_mean, setting, settings_of
 
 ENVIRONMENT_PREFIX = "ZURAU_"
+#: Kafka's word for its protocol in the clear, and the name of a listener that speaks it.
+PLAINTEXT = "PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,17 @@ class NodeSettings:
         "advertised.listeners",
         doc="HOST:PORT that clients are told to connect to. Empty: the address at which they arrived.",
     )
+    peer: str = setting(
+        "",
+        "zurau.peer.listener",
+        doc="HOST:PORT to listen on for other brokers of the cluster; clients do not use it. Empty: none is let in.",
+    )
+    quorum_voters: str = setting(
+        "",
+        "controller.quorum.voters",
+        doc="ID@HOST:PORT of the peer listener of every broker, this one's too, separated by commas, the same list "
+        "everywhere: those brokers become one cluster. Empty: a cluster of one.",
+    )
     node_id: int = setting(1, "node.id", at_least=0, at_most=INT32_MAX, doc="This broker's number in the cluster.")
     ready_fd: int = setting(
         -1, "zurau.ready.fd", at_least=-1, doc="File descriptor that gets the ready line, for programs. -1: none."
@@ -43,6 +57,54 @@ class NodeSettings:
     log_level: str = setting(
         "info", "zurau.log.level", choices=("debug", "info", "warning", "error"), doc="How much to tell on stderr."
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSettings:
+    """One door of this broker: all that is to be known of it in one place."""
+
+    #: What clients that came in here are told by: brokers name each other's addresses by listener.
+    name: str
+    #: Where it listens; port 0 takes a free one.
+    address: Address
+    #: What is told to clients instead, if anything.
+    advertise: Address | None
+    #: What to name when something is wrong with it.
+    flag: str
+
+
+def listeners_of(settings: NodeSettings) -> tuple[ListenerSettings, ...]:
+    advertise = parse_address(settings.advertise, "--advertise") if settings.advertise else None
+    return (ListenerSettings(PLAINTEXT, parse_address(settings.kafka, "--kafka"), advertise, "--kafka"),)
+
+
+def parse_address(text: str, flag: str) -> Address:
+    """HOST:PORT, with IPv6 hosts in brackets, or the same as Kafka writes it: PLAINTEXT://HOST:PORT."""
+    if "," in text:
+        raise SettingsError(f"{flag} {text!r} names several addresses; a broker has one, for example 127.0.0.1:9092")
+    protocol, has_protocol, address = text.rpartition("://")
+    if has_protocol and protocol.upper() != PLAINTEXT:
+        raise SettingsError(f"{flag} {text!r} asks for {protocol}, which is not served yet; use PLAINTEXT://{address}")
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise SettingsError(f"{flag} {text!r} is not HOST:PORT; for example 127.0.0.1:9092")
+    return Address(host or "0.0.0.0", int(port))  # noqa: S104 - ":9092" means every address, as everywhere
+
+
+def parse_voters(text: str) -> dict[BrokerId, Address]:
+    """Brokers with the addresses of their peer listeners, as Kafka writes a quorum: 1@HOST:PORT,2@HOST:PORT."""
+    voters: dict[BrokerId, Address] = {}
+    for part in text.split(","):
+        broker, _, address = part.strip().partition("@")
+        if not broker.isdecimal() or not address:
+            raise SettingsError(
+                f"--quorum-voters {text!r} is not a list of ID@HOST:PORT; for example 1@10.0.0.1:9192,2@10.0.0.2:9192"
+            )
+        if BrokerId(int(broker)) in voters:
+            raise SettingsError(f"--quorum-voters {text!r} names broker {broker} twice")
+        voters[BrokerId(int(broker))] = parse_address(address, "--quorum-voters")
+    return voters
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from zurau.api.response_memory import ResponseMemory, ResponseShare
 from zurau.counters import Counters
-from zurau.node.seldom import Seldom
+from zurau.node.rate_limited_log import RateLimitedLog
 from zurau.ports import Clock, Timer
 from zurau.settings import KIB, SECOND_MS
 
@@ -55,7 +55,7 @@ class SlowReaders:
         self._counters = counters
         self._readers: dict[Reader, _Progress] = {}
         self._timer: Timer | None = None
-        self._seldom = Seldom(log)
+        self._rate_limited = RateLimitedLog(log)
         memory.when_short = self._look_later
 
     def add(self, reader: Reader) -> None:
@@ -106,7 +106,7 @@ class SlowReaders:
 
     def _close(self, reader: Reader) -> None:
         self._counters.closed_for_response_memory += 1
-        self._seldom.warning(
+        self._rate_limited.warning(
             "closing the connection of %s, which does not take the %d bytes of its answer: others need the memory "
             "(queued.max.response.bytes)",
             reader.describe(),

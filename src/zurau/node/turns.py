@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from zurau.counters import Counters
-from zurau.node.seldom import Seldom
+from zurau.node.rate_limited_log import RateLimitedLog
 from zurau.pending import Pending
 
 log = logging.getLogger("zurau.watchdog")
@@ -44,12 +44,22 @@ class Doer(Protocol):
 class LoopTurns:
     """The turns of one event loop."""
 
-    __slots__ = ("_began", "_counters", "_ends", "_is_scheduled", "_loop", "_seldom", "_unfinished", "doer", "line")
+    __slots__ = (
+        "_began",
+        "_counters",
+        "_ends",
+        "_is_scheduled",
+        "_loop",
+        "_rate_limited",
+        "_unfinished",
+        "doer",
+        "line",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, counters: Counters) -> None:
         self._loop = loop
         self._counters = counters
-        self._seldom = Seldom(log)
+        self._rate_limited = RateLimitedLog(log)
         self._began = self._ends = 0.0
         #: Who waits for a turn; `later` is the way into it.
         self.line: deque[Callable[[], None]] = deque()
@@ -109,4 +119,4 @@ class LoopTurns:
         self._counters.slow_steps += 1
         self._counters.slowest_step_ms = max(self._counters.slowest_step_ms, took * 1000)
         what = self.doer.describe_work() if self.doer is not None else getattr(step, "__qualname__", str(step))
-        self._seldom.warning("the loop was held for %.0f ms by %s; everybody else had to wait", took * 1000, what)
+        self._rate_limited.warning("the loop was held for %.0f ms by %s; everybody else had to wait", took * 1000, what)

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fastcrc import crc32
+
 from zurau.errors import CorruptData, Refused
 from zurau.log.settings import LogSettings
 from zurau.records.batch import (
     APPEND_TIME_BIT,
+    CHECKED_FROM,
     COMPRESSION_MASK,
     CONTROL_BIT,
     HEADER_BYTES,
@@ -24,7 +27,6 @@ from zurau.records.batch import (
     MAGIC,
     TRANSACTIONAL_BIT,
     BatchHeader,
-    check_crc,
     parse_header,
     stamp_append_time,
     stamp_create_time,
@@ -50,7 +52,7 @@ CODECS = {"uncompressed": Compression.NONE} | {codec.name.lower(): codec for cod
 QUICK_BYTES = 2 * MIB
 QUICK_UNPACKED_BYTES = 256 * KIB
 QUICK_REPACKED_BYTES = 32 * KIB
-if not IS_COMPILED:
+if not IS_COMPILED:  # pragma: no cover - a process has one walker or the other
     QUICK_BYTES = QUICK_UNPACKED_BYTES = 64 * KIB
 
 
@@ -90,6 +92,18 @@ class Admission:
 
     def check(self, batch: memoryview, header: BatchHeader) -> None:
         """Raise `Refused` for a batch whose header alone says that it may not enter."""
+        is_ordinary = (
+            header.magic == MAGIC
+            and header.length == len(batch) <= self._max_bytes
+            and header.attributes in KNOWN_CODECS  # and no other bits
+            and header.base_offset == 0
+            and header.last_offset_delta == header.record_count - 1 >= 0
+            and (header.producer_id < 0 or (header.base_sequence >= 0 and header.producer_epoch >= 0))
+        )
+        if not is_ordinary:  # as nearly all are: only for others it is worth while to look at each rule by itself
+            self._check_each_rule(batch, header)
+
+    def _check_each_rule(self, batch: memoryview, header: BatchHeader) -> None:
         if header.magic != MAGIC:
             code = ErrorCode.INVALID_RECORD if 0 <= header.magic < MAGIC else ErrorCode.CORRUPT_MESSAGE
             raise Refused(code, f"batches of version {MAGIC} are taken, not {header.magic}")
@@ -122,32 +136,37 @@ class Admission:
         codec = header.attributes & COMPRESSION_MASK
         if not (codec or self._codec):
             return header.length <= QUICK_BYTES
-        return likely_bytes(batch[HEADER_BYTES:], codec) <= self.quick_limit(header)
+        return likely_bytes(batch[HEADER_BYTES:], codec) <= self._quick_limit(header)
 
-    def quick_limit(self, header: BatchHeader) -> int:
+    def _quick_limit(self, header: BatchHeader) -> int:
         """How far a batch may unpack while others wait."""
         return QUICK_UNPACKED_BYTES if self._codec in (None, header.compression) else QUICK_REPACKED_BYTES
 
-    def examine(self, batch: memoryview, header: BatchHeader, now_ms: int, limit_bytes: int) -> memoryview:
-        """The batch as this topic stores it: in place, unless it has to be packed with another codec.
+    def examine(
+        self, batch: memoryview, header: BatchHeader, now_ms: int, limit_bytes: int | None = None
+    ) -> tuple[memoryview, BatchHeader]:
+        """The batch as this topic stores it, and its header: in place, unless it has to be packed with another codec.
 
         Raises `Refused` for one that may not enter, and `TooLarge` if it cannot be told because the records unpack to
-        more than `limit_bytes`. Any thread may do it.
+        more than `limit_bytes`, or else to more than is quick. Any thread may do it. It was checked before.
         """
-        if not check_crc(batch, header):
+        if crc32.iscsi(batch[CHECKED_FROM:]) != header.crc:
             raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its checksum")
         payload = batch[HEADER_BYTES:]
         codec = header.attributes & COMPRESSION_MASK
         if codec:
-            payload = _unpack(payload, codec, limit_bytes)
+            payload = _unpack(payload, codec, self._quick_limit(header) if limit_bytes is None else limit_bytes)
         max_timestamp = self._walk(payload, header, now_ms)
         if self._codec is not None and self._codec != codec:
             batch = self._pack(payload, header, self._codec)
+            header = parse_header(batch)
         if self._gives_time:
             stamp_append_time(batch, now_ms)
-        elif max_timestamp != header.max_timestamp or header.attributes & APPEND_TIME_BIT:
+            return batch, parse_header(batch)
+        if max_timestamp != header.max_timestamp or header.attributes & APPEND_TIME_BIT:
             stamp_create_time(batch, max_timestamp)
-        return batch
+            return batch, parse_header(batch)
+        return batch, header
 
     def _check_size(self, batch: memoryview, header: BatchHeader) -> None:
         if header.length > len(batch):
@@ -167,8 +186,8 @@ class Admission:
         """Raise `Refused` unless all records may enter. Returns their largest timestamp."""
         earliest, latest = INT64_MIN, INT64_MAX
         if not self._gives_time:
-            earliest = max(INT64_MIN, now_ms - self._before_ms)
-            latest = min(INT64_MAX, now_ms + self._after_ms)
+            earliest = now_ms - self._before_ms  # never too small for 64 bits: both are positive
+            latest = now_ms + self._after_ms if self._after_ms < INT64_MAX - now_ms else INT64_MAX
         fault, places, max_timestamp = walk(
             payload, header.record_count, header.base_timestamp, earliest, latest, self._needs_keys
         )

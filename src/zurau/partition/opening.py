@@ -27,6 +27,8 @@ PRODUCERS_FILE = "producers.snapshot"
 WALKED_BYTES = 64 * KIB
 
 _TOPIC_ID_FORM = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n")
+#: What a power failure leaves of a file that was not flushed: its beginning, or nothing, or zeros.
+_TORN_TOPIC_ID_FORM = re.compile(rb"(v|ve|ver|vers|versi|versio|version(: 0?)?|version: 0\n[\w: -]*)?\0*")
 
 
 def holds_partition(disk: Disk, directory: str) -> bool:
@@ -49,9 +51,9 @@ def _names(disk: Disk, directory: str) -> list[str]:
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
     """The id of the topic whose data this is; None when the directory is new or a crash took or tore the file."""
-    content = disk.read_file(f"{directory}/{TOPIC_ID_FILE}")
-    whole = _TOPIC_ID_FORM.fullmatch(content or b"")
-    if content and not whole:
+    content = disk.read_file(f"{directory}/{TOPIC_ID_FILE}") or b""
+    whole = _TOPIC_ID_FORM.fullmatch(content)
+    if not whole and not _TORN_TOPIC_ID_FORM.fullmatch(content):
         log.warning("%s/%s is damaged, and made again from what the cluster says", directory, TOPIC_ID_FILE)
     return TopicId(id_bytes(whole[1].decode())) if whole else None
 
@@ -93,8 +95,16 @@ def restore_producers(disk: Disk, partition_log: Log, now_ms: int) -> Producers:
     return producers
 
 
-def producers_snapshot(disk: Disk, partition_log: Log, producers: Producers) -> Callable[[], None]:
-    """The work of writing a snapshot of the producers as they are now. It blocks for a flush."""
+def producers_snapshot(
+    disk: Disk,
+    partition_log: Log,
+    producers: Producers,
+    replace_file: Callable[[str, bytes], None] | None = None,
+) -> Callable[[], None]:
+    """The work of writing a snapshot of the producers as they are now. It blocks for a flush.
+
+    `replace_file`: another one than the disk's own.
+    """
     path = f"{partition_log.directory}/{PRODUCERS_FILE}"
     if not len(producers) and partition_log.size_bytes < WALKED_BYTES:
         return lambda: disk.remove(path)
@@ -102,6 +112,6 @@ def producers_snapshot(disk: Disk, partition_log: Log, producers: Producers) -> 
 
     def work() -> None:
         if disk.read_file(path) != content:
-            disk.replace_file(path, content)
+            (replace_file or disk.replace_file)(path, content)
 
     return work

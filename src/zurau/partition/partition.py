@@ -1,47 +1,48 @@
 """One partition: the rules by which a batch gets in and records get out.
 
 The line of an append: examine (header, checksum, every record), recognise a retry, stamp offset and epoch in place,
-write, then flush in the background. A batch that takes long to examine leaves the loop for it, and those that come
-after it wait (`judging.py`). The high watermark moves when the replica core says so, and whoever waits
-for it is released.
+write, then tell the replica. A batch that takes long to examine leaves the loop for it, and its client's next ones
+wait behind it (`validation.py`). The shell (`shell.py`) has it flushed and replicated; the high watermark moves when
+the replica core says so, and whoever waits for it is released.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+import msgspec
 
 from zurau.errors import CorruptData, DiskFault, FlushFailed, Refused
-from zurau.ids import BrokerId, Epoch, Offset, TopicId, TopicPartition
+from zurau.ids import Epoch, Offset, TopicId, TopicPartition
 from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
-from zurau.partition.judging import Judges, Line
+from zurau.partition.outbox import Alone, Outbox
 from zurau.partition.producers import Producers
+from zurau.partition.replicas import replica_settings
+from zurau.partition.shell import Shell
+from zurau.partition.validation import RecordValidator, ValidationQueue
 from zurau.partition.waiters import Waiters
 from zurau.pending import Pending, done
-from zurau.ports import Clock, Flusher, Timer
-from zurau.records.batch import BatchHeader, stamp
+from zurau.ports import World
+from zurau.records.batch import APPEND_TIME_BIT, BatchHeader, parse_header, place
 from zurau.records.compression import TooLarge
-from zurau.replica.lone import LoneReplica
-from zurau.settings import INT64_MAX
+from zurau.replica.core.events import LogStartMoved, RecordsWritten, SettingsChanged
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.replica import ReplicaCore
+from zurau.replica.core.roles import Role
 from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.partition")
-
-#: How long to wait before what could not be stored is tried again: there may be room then.
-RETRY_FLUSH_MS = 1000
-#: How long a flush is put off while nobody waits for it. acks=1 does not, and would pay for one with each record.
-UNAWAITED_FLUSH_MS = 5
-
 
 #: Shared by all whose answer is there at once: it is never changed any more.
 _DONE = done(None)
 
 
-class Appended(NamedTuple):
+class Appended(msgspec.Struct, frozen=True, gc=False):
     """Where a batch ended up. A repeated batch gets the place of its first copy."""
 
     base_offset: Offset
@@ -49,12 +50,21 @@ class Appended(NamedTuple):
     log_append_time_ms: int
 
 
+class LeadershipListener(Protocol):
+    """Who lives as long as a leadership: the runtime of a machine."""
+
+    def leadership_established(self) -> None: ...
+
+    def leadership_lost(self) -> None: ...
+
+
 class Partition:
-    """A partition that this broker leads."""
+    """A partition of which this broker holds a replica, and which it may lead."""
 
     __slots__ = (
-        "_admission", "_clock", "_flush_timer", "_flusher", "_flushing", "_is_closed", "_line", "_notes", "_waiters",
-        "broker_id", "fault", "log", "name", "on_commit", "producers", "replica", "topic_id",
+        "_admission", "_clock", "_established", "_flush_waiters", "_readers", "_restore_producers", "_validation",
+        "_writers", "fault", "high_watermark", "leader", "leader_epoch", "leadership_listener", "leads",
+        "log", "name", "on_commit", "producers", "shell", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -63,77 +73,118 @@ class Partition:
         topic_id: TopicId,
         log: Log,
         *,
-        broker_id: BrokerId,
-        replicas: Sequence[BrokerId],
+        replica: ReplicaCore,
         producers: Producers,
-        clock: Clock,
-        flusher: Flusher,
-        judges: Judges,
+        restore_producers: Callable[[], Producers],
+        world: World,
+        validator: RecordValidator,
         notes: LogNotes | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
-        """`notes`: where to write down how far the log is flushed."""
+        """`notes`: where the journal keeps what is known of the log and promised by the replica. `restore_producers`
+        reads anew what the log says of its producers, and blocks."""
         self.name = name
         self.topic_id = topic_id
         self.log = log
-        self.broker_id = broker_id
         self.producers = producers
-        self.replica = LoneReplica(
-            broker_id, replicas, last_epoch=log.epochs.last_epoch, log_start_offset=log.start_offset
-        )
-        self._clock = clock
-        self._flusher = flusher
-        self._flushing = False
-        self._flush_timer: Timer | None = None
-        self._notes = notes
-        self._is_closed = False
+        self._restore_producers = restore_producers
+        #: The end of what is committed; consumers read below it. Only grows.
+        self.high_watermark: Offset = replica.high_watermark
+        #: Whether this replica leads, who does otherwise, and in which epoch.
+        self.leads = False
+        self.leader: ReplicaId | None = None
+        self.leader_epoch: Epoch = replica.epoch
+        self._clock = world.clock
         #: Why nothing is taken: until a restart if a flush failed, else until what failed was tried again and worked.
         self.fault: DiskFault | None = None
-        self._waiters = Waiters()
-        if notes is not None:
-            notes.flushed(log.flushed_offset)
+        #: Who waits for what it has written, and who waits for something to read. The former have no answer to expect
+        #: from a replica that leads no more.
+        self._writers = Waiters()
+        self._readers = Waiters()
+        self._flush_waiters = Waiters()
+        self._established: Pending[None] = Pending()
+        self.leadership_listener: LeadershipListener | None = None
         self._admission = Admission(log.settings)
-        self._line = Line(judges, self._rules, self._append_examined)
+        self._validation = ValidationQueue(validator, self._rules, self._append_examined)
         #: Called when the high watermark has moved, before anybody who waits for that is told.
         self.on_commit: Callable[[], None] = _nobody_follows
-        self._stored_more()
+        self.shell = Shell(
+            PartitionId(topic_id, name.partition),
+            replica,
+            log,
+            notes=notes,
+            world=world,
+            outbox=outbox or Alone(),
+            owner=self,
+        )
+
+    @property
+    def established(self) -> Pending[None]:
+        """Done while this replica leads and knows the true high watermark; also when it never will."""
+        return self._established
+
+    @property
+    def is_established(self) -> bool:
+        return self.leads and self._established.is_done and not self.is_broken
+
+    @property
+    def is_only_voter(self) -> bool:
+        """Nobody else can lead it."""
+        core = self.shell.core
+        return core.membership.voters == (core.id,)
+
+    def start(self) -> Pending[None]:
+        """Begin to take part. Done when this replica leads and knows the true high watermark, if it ever does."""
+        self.shell.start()
+        return self._established
 
     # What is known of it
 
     @property
-    def high_watermark(self) -> Offset:
-        """The end of what is committed; consumers read below it."""
-        return self.replica.high_watermark
-
-    @property
     def last_stable_offset(self) -> Offset:
         """The end of what no open transaction can still take back. There are no transactions yet."""
-        return self.replica.high_watermark
-
-    @property
-    def leader_epoch(self) -> Epoch:
-        return self.replica.leader_epoch
+        return self.high_watermark
 
     @property
     def is_broken(self) -> bool:
-        """A flush failed: until the broker is restarted nothing more is taken, and nothing more gets committed."""
+        """A flush failed, or the replica did: until the broker is restarted nothing more is taken or committed."""
         return isinstance(self.fault, FlushFailed)
+
+    @property
+    def safe_high_watermark(self) -> Offset:
+        """What is committed, and flushed here: records below it may be removed."""
+        return self.shell.core.safe_high_watermark
+
+    def require_established(self) -> None:
+        """Refuse while the high watermark may still be too low: an end offset told now might go back."""
+        self.require_leadership()
+        if not (self._established.is_done or self.is_broken):
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"the leader of {self.name} has only just begun")
+
+    def require_leadership(self) -> None:
+        """Refuse what only a leader may answer."""
+        if not self.leads:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} is not led here at present")
 
     # Getting in
 
-    def append(self, batch: memoryview, header: BatchHeader) -> Appended | Pending[Appended]:
+    def append(self, batch: memoryview, header: BatchHeader, client: Hashable = None) -> Appended | Pending[Appended]:
         """Check, stamp and write one batch from a producer: at once, or later if it takes long to examine.
 
-        Batches are written in the order of the calls. Raises `Refused` with nothing changed.
+        A client's batches are written in the order of the calls. Raises `Refused` with nothing changed.
         """
-        admission, now_ms = self._rules()
+        admission, now_ms = self._admission, self._clock.now_ms()
+        if admission.settings is not self.log.settings:
+            admission, now_ms = self._rules()
         admission.check(batch, header)
-        if not self._line and admission.is_quick(batch, header):
+        self.shell.flushing.writer = client
+        if not self._validation.has_waiting(client) and admission.is_quick(batch, header):
             try:
-                examined = admission.examine(batch, header, now_ms, admission.quick_limit(header))
+                examined, stored = admission.examine(batch, header, now_ms)
             except TooLarge:
-                return self._line.join(batch, header)
-            return self._append_examined(examined, header, now_ms)
-        return self._line.join(batch, header)
+                return self._validation.join(batch, header, client)
+            return self._append_examined(examined, stored, now_ms)
+        return self._validation.join(batch, header, client)
 
     def _rules(self) -> tuple[Admission, int]:
         """Of this moment, and the moment."""
@@ -142,110 +193,116 @@ class Partition:
         return self._admission, self._clock.now_ms()
 
     def _append_examined(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
-        if header.producer_id >= 0:
+        if not self.leads:
+            self.require_leadership()
+        is_idempotent = header.producer_id >= 0
+        if is_idempotent:
             repeated = self.producers.find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
                 return Appended(repeated.base_offset, next_offset, repeated.timestamp)
-        written = self._write(batch)
-        self.producers.written(written, now_ms)
-        return Appended(
-            written.base_offset, written.next_offset, written.max_timestamp if written.uses_append_time else -1
-        )
+        self._write(batch, header)
+        if is_idempotent:
+            self.producers.written(header, now_ms)
+        append_time_ms = header.max_timestamp if header.attributes & APPEND_TIME_BIT else -1
+        base_offset = header.base_offset
+        return Appended(base_offset, base_offset + header.last_offset_delta + 1, append_time_ms)
 
     def append_own(self, batch: bytearray) -> Offset:
         """Write a batch of the broker's own making; returns the offset at which it is committed."""
-        return self._write(memoryview(batch)).next_offset
+        self.require_leadership()
+        header = parse_header(batch)
+        self._write(memoryview(batch), header)
+        return header.next_offset
 
-    def _write(self, batch: memoryview) -> BatchHeader:
+    def _write(self, batch: memoryview, header: BatchHeader) -> None:
+        """In the log first, then told to the replica: what the disk has no room for has not happened."""
         if self.fault is not None:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault))
-        header = stamp(batch, self.log.end_offset, self.leader_epoch)
+        refused = self.shell.core.refusal(acks_all=False)
+        if refused is not None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name}: {refused}")
+        log, shell = self.log, self.shell
+        if shell.core.log.position.offset != log.end_offset:
+            # A change of voters waits in the shell's line, and has its offset already.
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} is busy with its voters; try again")
+        place(batch, header, log.end_offset, self.leader_epoch)
         try:
-            self.log.append(batch, header)
+            log.append(batch, header)
         except DiskFault as fault:
             raise refusal(fault) from fault
-        self._stored_more()
-        return header
+        shell.tell(RecordsWritten(header.last_offset_delta + 1))
+        shell.flushing.consider()
 
     def require_in_sync_replicas(self) -> None:
         """Refuse when fewer copies are in step than the topic asks for: acks=all would promise too much."""
-        if self.log.settings.min_insync_replicas > 1:
-            raise Refused(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"min.insync.replicas={self.log.settings.min_insync_replicas}, but {self.name} has one replica",
-            )
+        wanted = self.log.settings.min_insync_replicas
+        if wanted > 1:
+            copies = self.shell.core.acknowledging
+            if copies < wanted:
+                raise Refused(
+                    ErrorCode.NOT_ENOUGH_REPLICAS,
+                    f"min.insync.replicas={wanted}, but {self.name} is acknowledged by {copies}",
+                )
 
-    # Getting safe
+    # What the shell says
 
-    def _stored_more(self) -> None:
-        """The log holds more than the replica core knows: count it now, or once it is flushed."""
-        log = self.log
-        if log.settings.waits_for_flush:
-            if not self._flushing:
-                self._stored_upto(log.flushed_offset)
-                if self._waiters.any_upto(log.end_offset):
-                    self._flush()
-                else:
-                    self._flush_within(UNAWAITED_FLUSH_MS)
-            return
-        self._stored_upto(log.end_offset)
-        if log.needs_flush or log.end_offset - log.flushed_offset >= log.settings.flush_messages:
-            self._flush()
-        elif log.settings.flush_ms < INT64_MAX:
-            self._flush_within(log.settings.flush_ms)
+    def high_watermark_moved(self, offset: Offset) -> None:
+        self.high_watermark = offset
+        self.on_commit()
+        self._writers.release(offset)
+        self._readers.release(offset)
 
-    def _stored_upto(self, offset: Offset) -> None:
-        if self.replica.stored(offset):
-            self.on_commit()
-            self._waiters.release(self.replica.high_watermark)
+    def role_changed(self, role: Role, epoch: Epoch, leader: ReplicaId | None) -> None:
+        """Who waits for a leader that is none any more, or another one's epoch, has no answer to expect."""
+        self.leads, self.leader, self.leader_epoch = role is Role.LEADER, leader, epoch
+        self._writers.fail_all(_leadership_has_changed(self.name))
+        if self._established.is_done:
+            self._established = Pending()
+        if self.leadership_listener is not None:
+            self.leadership_listener.leadership_lost()
 
-    def _flush(self) -> None:
-        """Start a flush of what is not flushed; appends that come meanwhile share the next one."""
-        work = None if self._flushing else self.log.begin_flush()
-        if work is not None:
-            self._flushing = True
-            self._flusher.flush(work).then(self._flushed)
+    def leadership_established(self) -> None:
+        if self.leadership_listener is not None:
+            self.leadership_listener.leadership_established()
+        self._established.resolve(None)
 
-    def _flush_within(self, delay_ms: int) -> None:
-        if self._flush_timer is None and self.log.flushed_offset < self.log.end_offset:
-            self._flush_timer = self._clock.call_later(delay_ms, self._flush_due)
+    def replicated(self, header: BatchHeader) -> None:
+        self.producers.written(header, self._clock.now_ms())
 
-    def _flush_due(self) -> None:
-        self._flush_timer = None
-        self._flush()
+    def recover_producers(self) -> Producers:
+        return self._restore_producers()
 
-    def _flushed(self, outcome: Pending[None]) -> None:
-        self._flushing = False
-        try:
-            outcome.result()
-        except DiskFault as fault:
-            if not self._is_closed:
-                self._not_flushed(fault)
-            return
-        if self.fault is not None:
-            log.info("%s takes writes again", self.name)
-            self.fault = None
-        self.log.flush_done()
-        if self._notes is not None:
-            self._notes.flushed(self.log.flushed_offset)
-        self._stored_more()
+    def truncated(self, producers: Producers) -> None:
+        """What producers wrote there is not in the log any more."""
+        self.producers = producers
 
-    def _not_flushed(self, fault: DiskFault) -> None:
+    def flushed_moved(self, offset: Offset) -> None:
+        self._flush_waiters.release(offset)
+
+    def storage_fault(self, fault: DiskFault | None) -> None:
         """Take no more, and tell everybody who waits. Consumers keep reading what is committed."""
+        if fault is None:
+            if self.fault is not None and not self.is_broken:
+                log.info("%s takes writes again", self.name)
+                self.fault = None
+            return
         if isinstance(fault, FlushFailed):
-            # The kernel may have dropped what it could not write; asking again would report success.
             log.error("%s takes no more writes until the broker is restarted: %s", self.name, fault)
-            if self._notes is not None:
-                self._notes.flush_failed()
-        else:
-            if self.fault is None:
-                log.warning("%s takes no writes until this works, which is tried again and again: %s", self.name, fault)
-            self.log.flush_failed()
-            if self._flush_timer is None:
-                self._flush_timer = self._clock.call_later(RETRY_FLUSH_MS, self._flush_due)
+        elif self.fault is None:
+            log.warning("%s takes no writes until this works, which is tried again and again: %s", self.name, fault)
         self.fault = fault
-        self._waiters.fail_all(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
+        if self.is_broken:
+            self._established.resolve(None)  # or never: nobody needs to wait for it
+        refused = Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault))
+        self._fail_waiters(refused)
+
+    def _fail_waiters(self, error: Refused) -> None:
+        for waiters in (self._writers, self._readers, self._flush_waiters):
+            waiters.fail_all(error)
+
+    def is_awaited(self, offset: Offset) -> bool:
+        return self._writers.any_upto(offset) or self._readers.any_upto(offset) or self._flush_waiters.any_upto(offset)
 
     # Getting out
 
@@ -262,55 +319,82 @@ class Partition:
         except DiskFault as fault:
             raise refusal(fault) from fault
 
-    def wait_high_watermark(self, offset: Offset) -> Pending[None]:
-        """Done when everything below `offset` is committed."""
-        if self.replica.high_watermark >= offset:
+    def wait_committed(self, offset: Offset) -> Pending[None]:
+        """Done when everything below `offset`, which was written here, is committed; refused when that is lost sight of
+        because somebody else leads."""
+        return _DONE if self.high_watermark >= offset else self._wait(self._writers, offset)
+
+    def wait_readable(self, offset: Offset) -> Pending[None]:
+        """Done when everything below `offset` is committed, whoever wrote it."""
+        return self._wait(self._readers, offset)
+
+    def _wait(self, waiters: Waiters, offset: Offset, now: Offset | None = None) -> Pending[None]:
+        if (self.high_watermark if now is None else now) >= offset:
             return _DONE
         if self.fault is not None:
             failed: Pending[None] = Pending()
             failed.fail(Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.fault)))
             return failed
-        pending = self._waiters.wait(offset)
+        pending = waiters.wait(offset)
         if offset <= self.log.end_offset:
-            self._flush()
+            self.shell.flushing.begin()
         return pending
 
     def stop_waiting(self, offset: Offset, pending: Pending[None]) -> None:
-        self._waiters.forget(offset, pending)
+        self._writers.forget(offset, pending)
+        self._readers.forget(offset, pending)
 
     def settings_changed(self, settings: LogSettings) -> None:
         self.log.settings = settings
-        self._stored_more()
+        self.shell.tell(SettingsChanged(replica_settings(settings)))
+        self.shell.flushing.consider()
 
     # Getting smaller
 
-    def delete_records_before(self, offset: Offset) -> Offset:
+    async def delete_records_before(self, offset: Offset) -> Offset:
         """Forget what is below `offset` (-1: below the high watermark). Returns the new first offset."""
         wanted = self.high_watermark if offset == -1 else offset
+        self.require_leadership()
         if not self.log.start_offset <= wanted <= self.high_watermark:
             raise Refused(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name} holds offsets {self.log.start_offset} to {self.high_watermark}",
             )
+        if wanted > self.safe_high_watermark:
+            # With flush=os: a crash could take what is behind the new start, and the log would end before it begins.
+            await self._wait(self._flush_waiters, wanted, now=self.log.flushed_offset)
         try:
-            self.log.advance_start(wanted)
+            await self.move_start(wanted)
         except DiskFault as fault:
             raise refusal(fault) from fault
         return self.log.start_offset
+
+    async def move_start(self, offset: Offset) -> None:
+        """Forget what is below `offset`, which is committed and flushed. Raises `DiskFault` with nothing changed."""
+        await self.shell.move_start(offset)
+        self.start_moved()
+
+    def start_moved(self) -> None:
+        """Records at the beginning of the log are gone."""
+        self.shell.tell(LogStartMoved(self.log.start_offset))
 
     # The end of it
 
     def close(self, error: Callable[[], Refused]) -> None:
         """Release everyone who waits, with a reason."""
-        self._is_closed = True
-        if self._flush_timer is not None:
-            self._flush_timer.cancel()
-        self._line.close(error)
-        self._waiters.fail_all(error())
+        self.shell.stop()
+        self._validation.close(error)
+        self._fail_waiters(error())
+        self.leads = False
+        self._established.resolve(None)  # or never: whoever made the topic still waits, if it is deleted so soon
 
 
 def _nobody_follows() -> None:
     """Most partitions have no machine whose committed state somebody looks at."""
+
+
+def _leadership_has_changed(name: TopicPartition) -> Refused:
+    return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the leader of {name} has changed; it may be committed or not")
 
 
 def refusal(fault: DiskFault) -> Refused:

@@ -87,8 +87,7 @@ class Producers:
         for batch in producer.batches:
             if (batch.first_sequence, batch.last_sequence) == (header.base_sequence, last_sequence):
                 return batch
-        if producer.batches:
-            _require_sequence(header, following(producer.batches[-1].last_sequence, 1))
+        _require_sequence(header, following(producer.batches[-1].last_sequence, 1))
         return None
 
     def written(self, header: BatchHeader, now_ms: int) -> None:

@@ -35,10 +35,9 @@ DELETE_HORIZON_BIT = 1 << 6
 COMPRESSION_MASK = 0x07
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
-_BASE_OFFSET = struct.Struct(">q")
 _LENGTH = struct.Struct(">8xi")
-_LEADER_EPOCH = struct.Struct(">i")
-_LEADER_EPOCH_AT = 12
+#: Base offset, length, leader epoch.
+_PLACE = struct.Struct(">qii")
 _CRC = struct.Struct(">I")
 _CRC_AT = 17
 _ATTRIBUTES = struct.Struct(">h")
@@ -49,8 +48,11 @@ _MAX_TIMESTAMP_AT = 35
 assert HEADER.size == HEADER_BYTES
 
 
-class BatchHeader(msgspec.Struct, frozen=True, gc=False):
-    """What a broker needs to know of a batch. `length` is the bytes of the whole batch, header included."""
+class BatchHeader(msgspec.Struct, gc=False):
+    """What a broker needs to know of a batch. `length` is the bytes of the whole batch, header included.
+
+    Nobody changes one but `place`, together with the batch.
+    """
 
     base_offset: Offset
     length: int
@@ -105,10 +107,11 @@ def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
         fields = HEADER.unpack_from(buffer, position)
     except struct.error:
         raise CorruptData(f"a batch header takes {HEADER_BYTES} bytes; {len(buffer) - position} are left") from None
-    length = fields[1] + LENGTH_PREFIX_BYTES
-    if length < HEADER_BYTES:
-        raise CorruptData(f"a batch claims to be {length} bytes long, which is less than its header")
-    return BatchHeader(fields[0], length, *fields[2:])
+    header = BatchHeader(*fields)
+    header.length += LENGTH_PREFIX_BYTES
+    if header.length < HEADER_BYTES:
+        raise CorruptData(f"a batch claims to be {header.length} bytes long, which is less than its header")
+    return header
 
 
 def iter_batches(batches: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
@@ -143,10 +146,19 @@ def check_crc(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:
 
 
 def stamp(buffer: bytearray | memoryview, base_offset: Offset, leader_epoch: Epoch, position: int = 0) -> BatchHeader:
-    """Give the batch its place in the log, in place. Returns the header as it is now."""
-    _BASE_OFFSET.pack_into(buffer, position, base_offset)
-    _LEADER_EPOCH.pack_into(buffer, position + _LEADER_EPOCH_AT, leader_epoch)
-    return parse_header(buffer, position)
+    """Give the batch its place in the log, in the buffer. Returns the header as it is now."""
+    header = parse_header(buffer, position)
+    place(buffer, header, base_offset, leader_epoch, position)
+    return header
+
+
+def place(
+    buffer: bytearray | memoryview, header: BatchHeader, base_offset: Offset, leader_epoch: Epoch, position: int = 0
+) -> None:
+    """As `stamp`, of a batch whose header is parsed: it is changed with the buffer, and not parsed once more."""
+    _PLACE.pack_into(buffer, position, base_offset, header.length - LENGTH_PREFIX_BYTES, leader_epoch)
+    header.base_offset = base_offset
+    header.leader_epoch = leader_epoch
 
 
 def stamp_create_time(buffer: bytearray | memoryview, max_timestamp: int) -> None:

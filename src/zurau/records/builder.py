@@ -24,7 +24,7 @@ from zurau.records.compression import Compression, compress
 from zurau.records.record import Header
 
 NO_TIMESTAMP = -1
-NO_EPOCH = -1
+NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 
 
@@ -44,7 +44,7 @@ def build_batch(
     leader_epoch: Epoch = 0,
     compression: int = Compression.NONE,
     producer_id: ProducerId = NO_PRODUCER_ID,
-    producer_epoch: int = NO_EPOCH,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
     base_sequence: int = NO_SEQUENCE,
     is_transactional: bool = False,
     is_control: bool = False,
@@ -81,7 +81,7 @@ def build_packed_batch(
     max_timestamp: int,
     compression: int = Compression.NONE,
     producer_id: ProducerId = NO_PRODUCER_ID,
-    producer_epoch: int = NO_EPOCH,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytearray:
     """One batch around records that are encoded already, with consecutive offsets."""

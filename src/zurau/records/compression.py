@@ -18,12 +18,8 @@ import cramjam
 
 from zurau.errors import CorruptData
 from zurau.ports import Buffer
+from zurau.records.buffers import new_buffer
 from zurau.records.frame_sizes import lz4_content_bytes, zstd_content_bytes
-
-try:
-    from zurau.records._walk import new_buffer
-except ImportError:  # nothing could be compiled where this was installed
-    new_buffer = bytearray  # type: ignore[assignment]
 
 
 class TooLarge(CorruptData):

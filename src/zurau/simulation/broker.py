@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from zurau.api.kafka.call import Caller, Endpoint
+from zurau.api.client import Client
 from zurau.api.kafka.dispatch import answer
 from zurau.broker.broker import Broker
+from zurau.broker.caller import ANONYMOUS, Caller
 from zurau.broker.identity import load_identity
 from zurau.broker.settings import BrokerSettings
 from zurau.broker.upkeep import Upkeep
-from zurau.ids import BrokerId
+from zurau.errors import raise_if_broken
+from zurau.ids import Address, BrokerId
 from zurau.log.settings import LogSettings
 from zurau.machines.groups.settings import GroupSettings
 from zurau.pending import Pending, start
@@ -19,7 +21,7 @@ from zurau.simulation.world import VirtualClock, make_world
 from zurau.wire.kafka.frames import RequestHeader, decode_response, encode_request
 from zurau.wire.kafka.schema import Message
 
-CALLER = Caller("127.0.0.1", Endpoint("127.0.0.1", 9092))
+CLIENT = Client(Caller(ANONYMOUS, "127.0.0.1", "PLAINTEXT"), Address("127.0.0.1", 9092))
 
 
 class SimulatedBroker:
@@ -73,11 +75,12 @@ class SimulatedBroker:
             try:
                 frame = memoryview(b"".join(pieces.result()))[4:]
             except Exception as error:  # noqa: BLE001 - carried to whoever asked
+                raise_if_broken(error)
                 response.fail(error)
             else:
                 response.resolve(decode_response(header, frame) if frame else None)
 
-        answer(frame, CALLER, self.broker)[1].then(decoded)
+        answer(frame, CLIENT, self.broker)[1].then(decoded)
         return response
 
     def wait(self, pending: Pending[Any], patience_ms: int = 60_000) -> Any:

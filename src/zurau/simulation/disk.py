@@ -12,54 +12,35 @@ that are not in memory (`forget_cached`), and power that fails after so many ope
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from zurau.errors import DiskFault, FlushFailed
+from zurau.errors import DiskFault, FlushFailed, UnreadableData
 from zurau.ports import Buffer, WouldBlock
+from zurau.simulation.file_content import Content, FlushUnderWay
 
-_UNLIMITED = 1 << 62
-
-
-@dataclass(eq=False, slots=True)
-class _Content:
-    """The bytes of a file, as seen and as safe. Names point at it."""
-
-    seen: bytearray = field(default_factory=bytearray)
-    safe: bytes = b""
-    #: Since the last flush the file was never shorter than this, so so much of `safe` is still in place.
-    unchanged_bytes: int = 0
-    is_cached: bool = True
-
-    def flush(self) -> None:
-        self.safe = bytes(self.seen)
-        self.unchanged_bytes = len(self.seen)
-
-    def crash(self, chance: random.Random) -> None:
-        """Keep what is safe and an arbitrary beginning of what came after."""
-        if bytes(self.seen) == self.safe:
-            return
-        if self.unchanged_bytes < len(self.safe) and chance.random() < 0.5:
-            survived = bytearray(self.safe)  # the file was cut shorter, but that never got to the disk
-        else:
-            # Nothing is the most likely beginning: file systems write appended bytes out late, and all together.
-            kept = chance.choice([self.unchanged_bytes, chance.randint(self.unchanged_bytes, len(self.seen))])
-            survived = self.seen[:kept]
-            if chance.random() < 0.25:
-                survived += bytes(chance.randint(0, len(self.seen) - kept))
-        self.seen = survived
-        self.flush()
+UNLIMITED = 1 << 62
 
 
-_Names = dict[str, _Content]
-_Change = Callable[[_Names], None]
+#: Directories by path, each with its files by name. The root is the directory "".
+_Tree = dict[str, dict[str, Content]]
+_Change = Callable[[_Tree], None]
+
+
+class FlushOfAll(NamedTuple):
+    """What a flush of everything that has begun will make safe."""
+
+    contents: list[tuple[Content, FlushUnderWay]]
+    #: By directory, how many of its changes.
+    names: dict[str, int]
 
 
 class SimulatedDisk:
-    """A directory tree that can crash. Not for threads."""
+    """A directory tree that can crash. Not for threads that really run at once."""
 
-    def __init__(self, seed: int = 0, *, capacity_bytes: int = _UNLIMITED) -> None:
+    def __init__(self, seed: int = 0, *, capacity_bytes: int = UNLIMITED) -> None:
         self.root = Path("/simulated")
         self.capacity_bytes = capacity_bytes
         #: While True, flushes of files fail.
@@ -69,37 +50,42 @@ class SimulatedDisk:
         self.operation_count = 0
         self._power_fails_at: int | None = None
         self._chance = random.Random(seed)
-        self._seen: _Names = {}
-        self._safe: _Names = {}
+        self._seen: _Tree = {"": {}}
+        self._safe: _Tree = {"": {}}
         #: For each directory, what was done to its names since it was last flushed, in order.
         self._changes: dict[str, list[_Change]] = {}
         self._crash_count = 0
+        #: None: some name has changed since it was counted.
+        self._used_bytes: int | None = 0
+        self._is_looked_into = False
 
     # The port
 
     def open(self, path: str, *, create: bool = True) -> SimulatedFile:
-        content = self._seen.get(path)
+        content = self._find(path)
         if content is None:
             if not create:
                 raise DiskFault(f"cannot open {path}: it is gone")
             self._require_directory(path)
-            fresh = _Content()
-            self._change(path, lambda names: names.update({path: fresh}))
+            directory, name = _split(path)
+            fresh = Content()
+            self._change(directory, lambda tree: _put(tree, directory, name, fresh))
             content = fresh
         return SimulatedFile(self, path, content)
 
     def exists(self, path: str) -> bool:
-        return path in self._seen or _marker(path) in self._seen
+        return path in self._seen or self._find(path) is not None
 
     def is_directory(self, path: str) -> bool:
-        return _marker(path) in self._seen
+        return path in self._seen
 
     def file_size(self, path: str) -> int:
         return len(self._content(path).seen)
 
     def list_directory(self, path: str) -> list[str]:
+        names = set(self._seen.get(path, ()))
         inside = f"{path}/" if path else ""
-        names = {name[len(inside) :].partition("/")[0] for name in self._seen if name.startswith(inside)}
+        names.update(name[len(inside) :].partition("/")[0] for name in self._seen if name.startswith(inside))
         return sorted(names - {""})
 
     def make_directory(self, path: str) -> None:
@@ -107,57 +93,59 @@ class SimulatedDisk:
         # Directories are safe at once: that one is lost with all that is in it teaches nothing that files do not.
         parts = path.split("/")
         for count in range(len(parts)):
-            marker = _marker("/".join(parts[: count + 1]))
-            if marker not in self._seen:
-                self._seen[marker] = self._safe[marker] = _Content()
+            directory = "/".join(parts[: count + 1])
+            if directory not in self._seen:
+                # And what was done to names beside it before, such as a rename of one with this name.
+                for change in self._changes.pop(_split(directory)[0], ()):
+                    change(self._safe)
+                self._seen[directory], self._safe[directory] = {}, {}
 
     def rename(self, old: str, new: str) -> None:
         self._require_directory(new)
-        if _marker(old) in self._seen:
+        if old in self._seen:
             self._rename_directory(old, new)
             return
         self._content(old)
+        (old_directory, old_name), (new_directory, new_name) = _split(old), _split(new)
 
-        def change(names: _Names) -> None:
-            if old in names:
-                names[new] = names.pop(old)
+        def change(tree: _Tree) -> None:
+            content = tree.get(old_directory, {}).pop(old_name, None)
+            if content is not None:
+                _put(tree, new_directory, new_name, content)
 
-        self._change(old, change)
+        self._change(old_directory, change)
 
     def _rename_directory(self, old: str, new: str) -> None:
         """Should a crash undo it, then names in the directory that were not safe before are gone too."""
-        if any(name.startswith(_marker(new)) and name != _marker(new) for name in self._seen):
+        if any(self._seen[directory] or directory != new for directory in _within(self._seen, new)):
             raise DiskFault(f"cannot rename {old}: {new} is not empty")
         inner = self._changes.pop(old, [])
 
-        def change(names: _Names) -> None:
-            if names is self._safe:
+        def change(tree: _Tree) -> None:
+            if tree is self._safe:
                 for one in inner:
-                    one(names)
-            for name in [name for name in names if name.startswith(_marker(old))]:
-                names[new + name[len(old) :]] = names.pop(name)
+                    one(tree)
+            for directory in _within(tree, old):
+                tree[new + directory[len(old) :]] = tree.pop(directory)
 
-        self._change(old, change)
+        self._change(_split(old)[0], change)
 
     def remove(self, path: str) -> None:
-        if path in self._seen:
-
-            def change(names: _Names) -> None:
-                names.pop(path, None)
-
-            self._change(path, change)
+        if self._find(path) is not None:
+            directory, name = _split(path)
+            self._change(directory, lambda tree: _take(tree, directory, name))
 
     def remove_tree(self, path: str) -> None:
         self._operate()
-        for names in (self._seen, self._safe):
-            for name in [name for name in names if name.startswith(_marker(path))]:
-                del names[name]
-        self._changes = {
-            name: changes for name, changes in self._changes.items() if not _marker(name).startswith(_marker(path))
-        }
+        for tree in (self._seen, self._safe):
+            for directory in _within(tree, path):
+                del tree[directory]
+        for directory in _within(self._changes, path):
+            del self._changes[directory]
+        self._used_bytes = None
 
     def read_file(self, path: str) -> bytes | None:
-        content = self._seen.get(path)
+        content = self._find(path)
         return bytes(content.seen) if content is not None else None
 
     def replace_file(self, path: str, content: bytes) -> None:
@@ -170,15 +158,38 @@ class SimulatedDisk:
         except FlushFailed as fault:
             raise DiskFault(str(fault)) from fault  # the old content is as safe as before
         self.rename(temporary, path)
-        self.flush_directory(_parent(path))
+        self.flush_directory(_split(path)[0])
 
-    def flush_directory(self, path: str) -> None:
+    def flush_directory(self, path: str, count: int | None = None) -> None:
+        """`count`: only the first so many changes, those that were there when a flush began that takes its time."""
         self._operate()
-        for change in self._changes.pop(path, ()):
+        changes = self._changes.get(path, [])
+        for change in changes[:count]:
             change(self._safe)
+        del changes[:count]
+
+    def begin_flush_all(self) -> FlushOfAll:
+        """For one that takes its time: what is written meanwhile need not be safe after it."""
+        contents = [content for files in self._seen.values() for content in files.values()]
+        names = {path: len(changes) for path, changes in self._changes.items()}
+        return FlushOfAll([(content, content.begin_flush()) for content in contents], names)
+
+    def flush_all(self, begun: FlushOfAll | None = None) -> None:
+        self._operate()
+        self.flush_count += 1
+        begun = begun or self.begin_flush_all()
+        for content, flush in begun.contents:
+            if self.fail_flushes:
+                content.flush_failed()
+            else:
+                content.flush(flush)
+        if self.fail_flushes:
+            raise FlushFailed("cannot flush: the disk reports an error")
+        for path, count in begun.names.items():
+            self.flush_directory(path, count)
 
     def free_bytes(self) -> int:
-        return self.capacity_bytes - self.used_bytes
+        return self.capacity_bytes - self.used_bytes if self.capacity_bytes < UNLIMITED else UNLIMITED
 
     # Faults, and looking behind the scenes
 
@@ -189,7 +200,13 @@ class SimulatedDisk:
 
     @property
     def used_bytes(self) -> int:
-        return sum(len(content.seen) for content in self._seen.values())
+        if self._used_bytes is None:
+            self._used_bytes = sum(len(file.seen) for directory in self._seen.values() for file in directory.values())
+        return self._used_bytes
+
+    def unflushed_names(self, path: str) -> int:
+        """How many changes of names in a directory are not safe."""
+        return len(self._changes.get(path, ()))
 
     def crash(self) -> None:
         """The power goes and comes back. Files that were open are not any more."""
@@ -197,10 +214,12 @@ class SimulatedDisk:
             for change in changes[: self._chance.randint(0, len(changes))]:
                 change(self._safe)
         self._changes = {}
-        self._seen = dict(self._safe)
-        for content in self._seen.values():
-            content.crash(self._chance)
+        self._seen = {directory: dict(files) for directory, files in self._safe.items()}
+        for files in self._seen.values():
+            for content in files.values():
+                content.crash(self._chance)
         self._crash_count += 1
+        self._used_bytes = None
         self.fail_flushes = False
         self._power_fails_at = None
 
@@ -216,40 +235,60 @@ class SimulatedDisk:
         """Damage a file, as seen and as safe."""
         content = self._content(path)
         content.seen[position] ^= 1 << bit
-        safe = bytearray(content.safe)
-        safe[position : position + 1] = content.seen[position : position + 1]
-        content.safe = bytes(safe)
+        if content.before_cut is not None and position < len(content.before_cut):
+            before = bytearray(content.before_cut)
+            before[position] ^= 1 << bit
+            content.before_cut = bytes(before)
+
+    def make_unreadable(self, path: str, places: range) -> None:
+        """From now on reads of these bytes fail."""
+        self._content(path).unreadable = places
 
     def forget_cached(self) -> None:
         """Everything has to come from the disk now: reads that may not block raise `WouldBlock`."""
-        for content in self._seen.values():
-            content.is_cached = False
+        for files in self._seen.values():
+            for content in files.values():
+                content.is_cached = False
+
+    @contextmanager
+    def looked_into(self) -> Iterator[None]:
+        """Whoever reads meanwhile leaves no trace of it."""
+        self._is_looked_into = True
+        try:
+            yield
+        finally:
+            self._is_looked_into = False
 
     def _operate(self) -> None:
         self.operation_count += 1
         if not self.has_power:
             raise DiskFault("the power has failed")
 
-    def _change(self, path: str, change: _Change) -> None:
+    def _change(self, directory: str, change: _Change) -> None:
         self._operate()
         change(self._seen)
-        self._changes.setdefault(_parent(path), []).append(change)
+        self._used_bytes = None
+        self._changes.setdefault(directory, []).append(change)
 
-    def _content(self, path: str) -> _Content:
-        try:
-            return self._seen[path]
-        except KeyError:
-            raise DiskFault(f"cannot find {path}: it is gone") from None
+    def _find(self, path: str) -> Content | None:
+        directory, name = _split(path)
+        return self._seen.get(directory, {}).get(name)
+
+    def _content(self, path: str) -> Content:
+        content = self._find(path)
+        if content is None:
+            raise DiskFault(f"cannot find {path}: it is gone")
+        return content
 
     def _require_directory(self, path: str) -> None:
-        if "/" in path and _marker(_parent(path)) not in self._seen:
+        if _split(path)[0] not in self._seen:
             raise DiskFault(f"cannot open {path}: there is no such directory")
 
 
 class SimulatedFile:
     """An open file of a `SimulatedDisk`, until that crashes."""
 
-    def __init__(self, disk: SimulatedDisk, path: str, content: _Content) -> None:
+    def __init__(self, disk: SimulatedDisk, path: str, content: Content) -> None:
         self._disk = disk
         self._content = content
         self._crash_count = disk._crash_count
@@ -267,28 +306,42 @@ class SimulatedFile:
         if len(data) > self._disk.free_bytes():
             raise DiskFault(f"cannot write {self.path}: the disk is full")
         self._content.seen += data
+        if self._disk._used_bytes is not None:
+            self._disk._used_bytes += len(data)
 
     def read(self, position: int, length: int, *, may_block: bool = True) -> bytes:
         self._require_open()
         if not may_block and not self._content.is_cached:
             raise WouldBlock
-        self._content.is_cached = True
-        return bytes(self._content.seen[position : position + length])
+        if not self._disk._is_looked_into:
+            self._content.is_cached = True
+        if range(max(position, self._content.unreadable.start), min(position + length, self._content.unreadable.stop)):
+            raise UnreadableData(f"cannot read {self.path}: the disk reports an error")
+        return bytes(memoryview(self._content.seen)[position : position + length])
 
     def truncate(self, size: int) -> None:
         self._require_open()
         self._disk._operate()
-        del self._content.seen[size:]
-        self._content.seen += bytes(size - len(self._content.seen))
-        self._content.unchanged_bytes = min(self._content.unchanged_bytes, size)
+        self._content.truncate(size)
+        self._disk._used_bytes = None
 
-    def flush(self) -> None:
+    def write_again(self, position: int) -> None:
+        self._require_open()
+        self._disk._operate()
+        self._content.write_again(position)
+
+    def begin_flush(self) -> FlushUnderWay:
+        """For a flush that takes its time: what is appended from here on need not be safe when it is done."""
+        return self._content.begin_flush()
+
+    def flush(self, begun: FlushUnderWay | None = None) -> None:
         self._require_open()
         self._disk._operate()
         self._disk.flush_count += 1
         if self._disk.fail_flushes:
+            self._content.flush_failed()
             raise FlushFailed(f"cannot flush {self.path}: the disk reports an error")
-        self._content.flush()
+        self._content.flush(begun)
 
     def close(self) -> None:
         self._is_closed = True
@@ -298,10 +351,19 @@ class SimulatedFile:
             raise DiskFault(f"cannot use {self.path}: it was closed")
 
 
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
+def _split(path: str) -> tuple[str, str]:
+    directory, _, name = path.rpartition("/")
+    return directory, name
 
 
-def _marker(directory: str) -> str:
-    """The name, among those of files, that says that there is such a directory."""
-    return f"{directory}/"
+def _put(tree: _Tree, directory: str, name: str, content: Content) -> None:
+    tree.setdefault(directory, {})[name] = content
+
+
+def _take(tree: _Tree, directory: str, name: str) -> None:
+    tree.get(directory, {}).pop(name, None)
+
+
+def _within(directories: dict[str, object] | _Tree | dict[str, list[_Change]], path: str) -> list[str]:
+    """A directory, if it is there, and those below it."""
+    return [directory for directory in directories if directory == path or directory.startswith(f"{path}/")]

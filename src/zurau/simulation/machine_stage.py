@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from zurau.machines.machine import Decision, Machine, StateRecord, Ticket
+from zurau.machines.machine import Decision, Machine, OffsetOf, StateRecord, Ticket
 
 Command = TypeVar("Command")
 
@@ -48,17 +48,18 @@ class MachineStage(Generic[Command]):
     def restart(self) -> list[Ticket]:
         """A fresh machine takes over from the log. Returns the questions that nobody will answer any more."""
         self.machine = self._make_machine()
-        for record in self.log:
-            self.machine.apply(record)
+        for offset, record in enumerate(self.log):
+            self.machine.apply(record, offset)
         self.machine.loaded(self.now_ms)
         lost = list(self.waiting)
         self.waiting.clear()
         return lost
 
     def _carry_out(self, decision: Decision) -> None:
-        for record in decision.records:
+        first_offset = len(self.log)
+        for offset, record in enumerate(decision.records, first_offset):
             self.log.append(record)
-            self.machine.apply(record)
+            self.machine.apply(record, offset)
         for ticket, reply in decision.replies:
             assert self.waiting.pop(ticket, None) is not None, f"{ticket} was answered before, or never asked"
-            self.answers[ticket] = reply
+            self.answers[ticket] = first_offset + reply.record if isinstance(reply, OffsetOf) else reply

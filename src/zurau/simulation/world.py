@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from zurau.errors import raise_if_broken
+from zurau.partition.group_flush import Flush, flush_alone, flush_together
 from zurau.pending import Pending
-from zurau.ports import Disk, World
+from zurau.ports import AfterAll, Disk, World
 
 T = TypeVar("T")
 
@@ -64,9 +66,12 @@ class VirtualClock:
 class SimulatedThreads:
     """Workers and flusher: work is done `delay_ms` after it was asked for, in the order of asking."""
 
-    def __init__(self, clock: VirtualClock, delay_ms: float = 0) -> None:
+    def __init__(self, clock: VirtualClock, delay_ms: float = 0, disk: Disk | None = None) -> None:
+        """`disk`: what is flushed as a whole when two or more wait for a flush at the same time."""
         self._clock = clock
         self.delay_ms = delay_ms
+        self._disk = disk
+        self._group: list[Flush] = []
 
     def run(self, work: Callable[[], T]) -> Pending[T]:
         pending: Pending[T] = Pending()
@@ -75,6 +80,7 @@ class SimulatedThreads:
             try:
                 value = work()
             except Exception as error:  # noqa: BLE001 - carried to whoever waits, as threads do
+                raise_if_broken(error)
                 pending.fail(error)
             else:
                 pending.resolve(value)
@@ -82,8 +88,28 @@ class SimulatedThreads:
         self._clock.call_later(self.delay_ms, do)
         return pending
 
-    def flush(self, work: Callable[[], None]) -> Pending[None]:
-        return self.run(work)
+    def flush(
+        self, work: Callable[[], None], client: Hashable = None, after_all: AfterAll | None = None
+    ) -> Pending[None]:
+        if self._disk is None or after_all is None:
+            return self.run(work)
+        flush = Flush(work, after_all, Pending())
+        self._group.append(flush)
+        if len(self._group) == 1:
+            self._clock.call_later(self.delay_ms, self._flush_group)
+        return flush.pending
+
+    def _flush_group(self) -> None:
+        group, self._group = self._group, []
+        outcomes = (
+            [flush_alone(group[0])] if len(group) == 1 or self._disk is None else flush_together(self._disk, group)
+        )
+        for pending, value, error in outcomes:
+            if error is None:
+                pending.resolve(value)
+            else:
+                raise_if_broken(error)
+                pending.fail(error)
 
 
 class ShortTurns:
@@ -114,5 +140,5 @@ class SeededRandomness:
 
 def make_world(disk: Disk, clock: VirtualClock, seed: int = 0, boot_id: str = "") -> World:
     """A world on a disk; the disk and the clock outlive a broker that crashes, the rest is made anew."""
-    workers, flusher = SimulatedThreads(clock), SimulatedThreads(clock, delay_ms=1)
+    workers, flusher = SimulatedThreads(clock), SimulatedThreads(clock, delay_ms=1, disk=disk)
     return World(disk, clock, workers, flusher, SeededRandomness(seed), boot_id, ShortTurns(clock))

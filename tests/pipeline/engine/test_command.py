@@ -12,10 +12,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
+import pyarrow.parquet as pq
 from driver import wait_until
 
-from pyspark_zurau.checkpoint_lock import CheckpointBusy, CheckpointLock
 from pyspark_zurau.engine.progress import read_status
+from pyspark_zurau.spark.checkpoint_lock import CheckpointBusy, CheckpointLock
 
 # A session of its own, not the one that the other tests share.
 pytestmark = pytest.mark.xdist_group("spark-command")
@@ -83,3 +84,56 @@ def test_a_pipeline_that_was_killed_is_called_lost(started):
     process.wait()
     status = read_status(checkpoint)
     assert (status.state, status.reason) == ("lost", f"process {process.pid} has ended without a word")
+
+
+def test_ctrl_c_while_spark_starts_ends_it_without_a_trace(started):
+    process, _, checkpoint = started
+    assert "waiting for Java" in process.stderr.readline()
+    assert "waiting for session" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (130, "test: ended while it was starting; nothing was read\n")
+    assert read_status(checkpoint) is None
+    CheckpointLock(checkpoint).acquire()
+
+
+@pytest.fixture
+def host(tmp_path):
+    """A Spark that stays up, and a function that runs `zurau pipeline` in it."""
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": QUICK, "XDG_STATE_HOME": str(tmp_path / "state")}
+    zurau = [sys.executable, "-m", "zurau", "pipeline"]
+    command = [*zurau, "host", "--master", "local[1]"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        while "ready" not in (line := process.stderr.readline()):
+            assert line, "the host has ended"
+        yield lambda *arguments: subprocess.Popen(
+            [*zurau, *arguments, "--host"], stderr=subprocess.PIPE, text=True, env=environment
+        )
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_a_host_runs_pipelines_and_takes_back_what_a_killed_one_held(host, declare, new_topic, produce, tmp_path):
+    topic = new_topic()
+    produce(topic, b"first")
+    pipeline = declare(BODY, words=topic)
+    once = pipeline.file.read_text()
+    pipeline.file.write_text(once.replace("available_now = true", "every = '100 milliseconds'"))
+    checkpoint = pipeline.checkpoint
+    with host("run", str(pipeline.file)) as process:
+        wait_for_rows(process, checkpoint, 1)
+        process.kill()
+    produce(topic, b"second")
+    pipeline.file.write_text(once)
+    with host("run", str(pipeline.file)) as process:
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert sorted(pq.read_table(tmp_path / "lake")["value"].to_pylist()) == ["first", "second"]
+
+
+def test_without_a_host_the_error_says_how_to_start_one(declare, new_topic, tmp_path):
+    pipeline = declare(BODY, words=new_topic())
+    command = [sys.executable, "-m", "zurau", "pipeline", "check", str(pipeline.file), "--host"]
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, "start one with `zurau pipeline host`" in done.stderr) == (1, True)

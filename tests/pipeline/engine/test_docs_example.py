@@ -22,7 +22,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "pipelines.md").read_text(encoding=
 
 
 def test_the_first_example_of_the_page_does_what_the_page_says(broker, run, produce, contents, tmp_path, monkeypatch):
-    (declared,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    declared, *_ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (lines,) = re.findall(r"<<END\n(.*?)END\n", PAGE, re.DOTALL)
     (shown,) = re.findall(r"--keys\n(.*?)```", PAGE, re.DOTALL)
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
-from pyspark_zurau.columns import topic_schema
+from pyspark_zurau.arrow.columns import topic_schema
 from pyspark_zurau.engine.declaration import Source
 from pyspark_zurau.engine.sources import NO_VALUE, pick_dead, pick_good
 
@@ -150,3 +150,63 @@ def test_a_dead_letter_says_where_it_comes_from_and_keeps_its_own_headers(spark)
 def test_a_source_that_shall_fail_names_the_record(judge):
     with pytest.raises(Exception, match="source words: t partition 3 offset 1: the value is not UTF-8 text"):
         judge(source("text", dead_letter="fail"), b"a", b"\xff")
+
+
+#: Lines of four real kinds, when they were written, and how their times are spoilt.
+#: The record came in at noon of the first of January 2026.
+LOGS = {
+    "syslog": (
+        r"(?<time>\w{3} [ \d]\d [\d:]{8}) (?<host>\S+) (?<line>.*)",
+        b"Dec  9 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186",
+        dt.datetime(2025, 12, 9, 6, 55, 46),
+        ("06:", "99:"),
+    ),
+    "apache": (
+        r'\S+ \S+ \S+ \[(?<time>[^\]]+)\] "(?<line>[^"]*)".*',
+        b'10.0.0.1 - - [31/Jan/2026:12:00:00 +0100] "GET / HTTP/1.1" 200 12',
+        dt.datetime(2026, 1, 31, 11),
+        ("31/Jan", "31/Feb"),
+    ),
+    "apache_error": (
+        r"\[(?<time>[^\]]+)\] \[(?<level>\w+)\] (?<line>.*)",
+        b"[Sun Dec 04 04:47:44 2005] [notice] workerEnv.init() ok /etc/httpd/conf/workers2.properties",
+        dt.datetime(2005, 12, 4, 4, 47, 44),
+        ("04:", "24:"),
+    ),
+    "hdfs": (
+        r"(?<time>\d{6} \d{6}) (?<thread>\d+) (?<line>.*)",
+        b"081109 203615 148 INFO dfs.DataNode$PacketResponder: PacketResponder 1 for block blk_38 terminating",
+        dt.datetime(2008, 11, 9, 20, 36, 15),
+        (" 2036", " 2099"),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LOGS)
+def test_times_of_real_logs_are_read_by_the_name_of_their_form(judge, form):
+    pattern, line, time, misread = LOGS[form]
+    wrong = line.replace(*(part.encode() for part in misread), 1)
+    parsed = source("regex", pattern=pattern, time_format={"time": form}, schema="time TIMESTAMP NOT NULL")
+    good, dead = judge(parsed, line, wrong)
+    assert [row[0] for row in good] == [time]
+    assert f"is not a time in the form {form}" in dead[wrong]
+
+
+def test_numbers_and_patterns_are_times_when_the_source_says_so(judge):
+    formats = {"a": "epoch_ms", "b": "epoch", "c": "dd.MM.yyyy", "d": "log4j"}
+    parsed = source("json", schema="a TIMESTAMP, b TIMESTAMP, c DATE, d TIMESTAMP, e INT", time_format=formats)
+    noon = dt.datetime(2026, 1, 1, 12, microsecond=500_000)
+    bad = {
+        b'{"a": "soon"}': "column a: soon is not a time in the form epoch_ms",
+        b'{"b": 1e300}': "column b: 1.0E300 is not a time in the form epoch",
+        b'{"a": 1, "e": "x"}': "column e: x is not int",
+    }
+    fine = b'{"a": 1767268800500, "b": 1767268800.5, "c": "31.12.2025", "d": "2026-01-01 12:00:00,500", "e": 1}'
+    good, dead = judge(parsed, fine, b"{}", *bad)
+    assert good == [(noon, noon, dt.date(2025, 12, 31), noon, 1), (None,) * 5]
+    assert dead == bad
+
+
+def test_a_year_that_a_log_leaves_out_can_be_said(judge):
+    parsed = source("csv", schema="time TIMESTAMP", time_format={"time": "syslog 2015"})
+    assert judge(parsed, b"Feb  3 10:00:00") == ([(dt.datetime(2015, 2, 3, 10),)], {})

@@ -123,7 +123,7 @@ def test_a_query_is_started_again_when_the_machine_was_too_busy_to_start_python(
         "def pass_at_last(text):\n"
         "    if not TRIED.exists():\n"
         "        TRIED.touch()\n"
-        "        raise OSError('Python worker failed to connect back')  # as Spark says it\n"
+        "        raise OSError('\\nCaused by: java.net.SocketTimeoutException: Timed out')  # as Spark tells it\n"
         "    return text\n\n"
         "def busy(rows):\n"
         "    return rows.select(udf(pass_at_last)('value').alias('value'))\n"
@@ -231,3 +231,48 @@ def test_rows_behind_the_watermark_are_counted(declare, run, new_topic, send):
     send(events, {"at": "2026-01-06T10:00:00Z", "n": 2}, {"at": "2026-01-06T10:05:00Z", "n": 3})
     status = run(pipeline)
     assert [query.late_rows for query in status.queries] == [2]
+
+
+def test_windows_over_a_log_close_by_the_watermark_of_a_step(declare, run, new_topic, produce, contents):
+    logs, out = new_topic(), new_topic()
+    lines = ("Dec 10 06:55:46 a down", "Dec 10 06:55:48 b down", "Dec 10 06:58:00 a up", "Dec 10 07:30:00 a up")
+    for line in lines:
+        produce(logs, line.encode())
+    body = r"""
+    [sources.logs]
+    topics = ["<<logs>>"]
+    format = "regex"
+    pattern = '(?<time>\w{3} [ \d]\d [\d:]{8}) (?<host>\S+) (?<state>\w+)'
+    time_format = {time = "syslog 2015"}
+    dead_letter = "fail"
+    [steps.timed]
+    sql = "SELECT time AS at, state FROM logs"
+    watermark = {column = "at", delay = "1 minute"}
+    [steps.down]
+    sql = "SELECT window.start AS start, count_if(state = 'down') AS n FROM timed GROUP BY window(at, '5 minutes')"
+    [sinks.out]
+    from = "down"
+    kind = "topic"
+    topic = "<<out>>"
+    """
+    assert run(declare(body, logs=logs, out=out)).state == "finished"
+    assert [json.loads(record.value) for _, record in contents(out)] == [{"start": "2015-12-10T06:55:00.000Z", "n": 2}]
+
+
+def test_a_source_that_is_read_twice_is_counted_once(declare, run, new_topic, send):
+    orders = new_topic()
+    send(orders, *({"id": number} for number in range(10)))
+    body = """
+    [sources.orders]
+    topics = ["<<orders>>"]
+    format = "json"
+    schema = "id INT"
+    dead_letter = "fail"
+    [steps.twice]
+    sql = "SELECT id FROM orders UNION ALL SELECT -id AS id FROM orders"
+    [sinks.out]
+    from = "twice"
+    kind = "console"
+    """
+    (out,) = run(declare(body, orders=orders)).queries
+    assert out.rows == 10

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
-from pyspark_zurau.engine.declaration import DeltaTarget, ParquetTarget, PostgresTarget
+from pyspark_zurau.engine.declaration import DeltaTarget, IcebergTarget, ParquetTarget, PostgresTarget
 from pyspark_zurau.engine.sinks.parquet import ParquetBatches
 from zurau.errors import SettingsError
 
@@ -64,10 +64,34 @@ class DeltaLake(Lake):
         return sorted(self.table().to_pyarrow_table().to_pylist(), key=lambda row: row["id"])
 
 
-@pytest.fixture(params=["parquet", "delta"])
+class IcebergLake(Lake):
+    def __init__(self, directory, checkpoint: str, mode: str = "append", **fields) -> None:
+        from pyspark_zurau.engine.sinks.iceberg import IcebergBatches
+
+        usual = {"path": str(directory), "catalog": None, "partition_by": (), "key": (), "latest_by": None}
+        self.directory = directory
+        self.target = IcebergTarget(**{"table": "shop.orders", **usual, **fields})
+        self.write = IcebergBatches(self.target, mode, checkpoint)
+
+    def table(self):
+        from pyspark_zurau.engine.sinks.iceberg import open_catalog
+
+        return open_catalog(self.target).load_table(self.target.table)
+
+    def contents(self) -> list[dict]:
+        return sorted(self.table().scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+
+    def rows(self) -> list[int]:
+        return [row["id"] for row in self.contents()]
+
+
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
 def lake(request, tmp_path, checkpoint):
     if request.param == "parquet":
         return Lake(tmp_path / "lake", checkpoint)
+    if request.param == "iceberg":
+        pytest.importorskip("pyiceberg", reason="pyiceberg is not installed: pip install 'zurau[iceberg]'")
+        return IcebergLake(tmp_path / "lake", checkpoint, partition_by=("version",))
     pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'zurau[delta]'")
     return DeltaLake(tmp_path / "lake", checkpoint, partition_by=("version",))
 
@@ -167,6 +191,18 @@ def test_rows_with_other_columns_than_the_delta_table_are_refused(delta, frame):
         lake.write(frame((1,), schema="id INT"), 1)
 
 
+def test_iceberg_merges_rows_by_their_key_and_keeps_files_apart_by_column(tmp_path, checkpoint, frame):
+    pytest.importorskip("pyiceberg", reason="pyiceberg is not installed: pip install 'zurau[iceberg]'")
+    lake = IcebergLake(tmp_path / "lake", checkpoint, "update", key=("id",), latest_by="version")
+    lake.write(frame((1, "a", 1), (1, "A", 2), (2, "b", 1)), 0)
+    lake.write(frame((2, "B", 2), (3, "c", 1)), 1)
+    lake.write(frame((2, "again", 9)), 1)
+    assert [row["name"] for row in lake.contents()] == ["A", "B", "c"]
+    apart = IcebergLake(tmp_path / "lake", checkpoint, table="shop.days", partition_by=("version",))
+    apart.write(frame((1, "a", 1), (2, "b", 2)), 0)
+    assert [task.file.record_count for task in apart.table().scan(row_filter="version = 2").plan_files()] == [1]
+
+
 class Database:
     def __init__(self, dsn: str, table: str, checkpoint: str) -> None:
         self.dsn, self.table, self.checkpoint = dsn, table, checkpoint
@@ -251,3 +287,45 @@ def test_every_type_arrives_in_postgres_as_it_was(database, spark):
         *("1", "true", "2", "1.5", "1.25", 'a "b", c', "\\x00ff", "2026-01-02"),
         *("[1, 2]", '{"x": 1}', '{"k": "v"}', "2026-01-02 03:04:05.678"),
     )
+
+
+@pytest.fixture
+def object_store(monkeypatch, tmp_path):
+    """An S3 of our own, and a catalog of PyIceberg's configuration whose warehouse is there."""
+    pytest.importorskip("pyiceberg", reason="pyiceberg is not installed: pip install 'zurau[iceberg]'")
+    server = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'moto[s3]' flask flask-cors")
+    from pyarrow.fs import S3FileSystem
+    from pyiceberg.utils.config import Config
+
+    store = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    store.start()
+    host, port = store.get_host_and_port()
+    keys = {"access_key": "testing", "secret_key": "testing", "region": "us-east-1"}
+    S3FileSystem(endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True, **keys).create_dir(
+        "lakes"
+    )
+    (tmp_path / ".pyiceberg.yaml").write_text(f"""
+catalog:
+  prod:
+    type: sql
+    uri: sqlite:///{tmp_path}/catalog.db
+    warehouse: s3://lakes/warehouse
+    s3.endpoint: http://127.0.0.1:{port}
+    s3.access-key-id: {keys["access_key"]}
+    s3.secret-access-key: {keys["secret_key"]}
+    s3.region: {keys["region"]}
+""")
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    # It was read when PyIceberg was imported.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    yield "prod"
+    store.stop()
+
+
+def test_a_batch_that_is_run_again_is_in_an_object_store_once(object_store, tmp_path, checkpoint, frame):
+    lake = IcebergLake(tmp_path, checkpoint, path=None, catalog=object_store, partition_by=("version",))
+    lake.write(frame((1, "a", 1), (2, None, None)), 0)
+    lake.write(frame((3, "c", 1)), 1)
+    lake.write(frame((3, "c", 1)), 1)
+    assert lake.table().location().startswith("s3://lakes/warehouse/")
+    assert lake.rows() == [1, 2, 3]

@@ -19,7 +19,7 @@ def broker():
 )
 def test_a_group_lives_where_kafka_would_put_it(broker, group_id, index):
     """`Utils.abs(groupId.hashCode()) % 50`, in which the smallest number of all counts as 0."""
-    assert broker.group_host(group_id).partition.name.partition == index
+    assert broker.groups_of(group_id).partition.name.partition == index
 
 
 def test_a_partition_that_does_not_exist_is_refused(broker):

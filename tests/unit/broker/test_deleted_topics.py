@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from zurau.ids import TopicId, TopicPartition
 from zurau.log.settings import LogSettings
+from zurau.machines.groups.commands import CommitOffsets, NewOffset
 from zurau.simulation.broker import SimulatedBroker
 from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from zurau.wire.kafka.messages.delete_topics import DeleteTopicsRequest
@@ -46,3 +48,39 @@ def test_a_new_topic_does_not_inherit_offsets_when_power_failed_during_the_delet
     broker.start()
     broker.tell(CREATE, 5)
     assert committed(broker) == -1
+
+
+def test_whoever_made_a_topic_is_answered_though_it_is_deleted_before_its_first_vote_is_safe():
+    broker = SimulatedBroker(seed=1, log_settings=LogSettings())
+    broker.broker.world.flusher.delay_ms = 500
+    made = broker.ask(CREATE, 5)
+    while "t" not in broker.broker.image.topics:
+        broker.clock.advance(1)
+    assert not made.is_done
+    broker.tell(DeleteTopicsRequest(topic_names=["t"], timeout_ms=60_000), 5)
+    assert broker.wait(made).topics[0].name == "t"
+
+
+def plant_offset_of_an_earlier_topic(broker: SimulatedBroker) -> None:
+    """As it is when another broker had the group while the topic was deleted and made again, and was stopped then."""
+    offsets = {TopicPartition("t", 0): NewOffset(5, topic_id=TopicId(bytes(range(16))))}
+    broker.wait(broker.broker.groups_of("g").submit(CommitOffsets("g", -1, "", None, offsets)))
+
+
+def test_an_offset_of_an_earlier_topic_of_the_same_name_is_not_shown():
+    broker = SimulatedBroker(seed=1, log_settings=LogSettings())
+    broker.tell(CREATE, 5)
+    plant_offset_of_an_earlier_topic(broker)
+    assert committed(broker) == -1
+    commit(broker, 7)
+    assert committed(broker) == 7
+
+
+def test_offsets_of_an_earlier_topic_of_the_same_name_are_removed_when_groups_are_loaded():
+    broker = SimulatedBroker(seed=1, log_settings=LogSettings())
+    broker.tell(CREATE, 5)
+    plant_offset_of_an_earlier_topic(broker)
+    broker.stop()
+    broker.start()
+    broker.tell(CREATE, 5)  # which exists already: something to wait for
+    assert not broker.broker.groups_of("g").machine.groups["g"].offsets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.broker import metadata_snapshots
-from zurau.broker.broker import METADATA_PARTITION
+from zurau.broker.metadata_log import METADATA_PARTITION
 from zurau.errors import CorruptData
 from zurau.log.settings import LogSettings
 from zurau.partition.snapshots import list_snapshots

@@ -102,7 +102,7 @@ def test_a_check_of_a_brokers_directory_names_a_damaged_journal(zurau, stored, c
 
 
 def test_a_lost_segment_is_called_missing(zurau, tmp_path):
-    with Broker(dir=str(tmp_path), segment_bytes=100) as broker:
+    with Broker(dir=str(tmp_path), internal_segment_bytes=100) as broker:
         zurau("topic", "create", "t", "-b", broker.bootstrap)
         for number in range(3):
             zurau("produce", "t", "-b", broker.bootstrap, stdin=f"{number}\n")

@@ -64,6 +64,23 @@ def test_files_are_read_and_packed(zurau, topic, tmp_path):
     assert zurau("consume", topic, *ALL).stdout == file.read_text()
 
 
+def test_whole_files_are_records_with_their_names_as_keys(zurau, topic, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.xml").write_text("<a>\n</a>\n")
+    (tmp_path / "b.xml").write_text("<b/>")
+    zurau("produce", topic, "--whole-files", str(tmp_path / "in"), str(tmp_path / "b.xml"), "--partition", "0")
+    shown = zurau("consume", topic, *ALL, "--format", "json").stdout.splitlines()
+    records = [json.loads(line) for line in shown]
+    assert [(record["key"], record["value"]) for record in records] == [("a.xml", "<a>\n</a>\n"), ("b.xml", "<b/>")]
+
+
+def test_lines_of_several_files_are_written_in_their_order(zurau, topic, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"{name}\n")
+    zurau("produce", topic, str(tmp_path / "two"), str(tmp_path / "one"), "--partition", "0")
+    assert zurau("consume", topic, *ALL).stdout == "two\none\n"
+
+
 def test_a_missing_file_is_one_line_of_error(zurau, topic):
     failed = zurau("produce", topic, "no-such-file")
     assert (failed.returncode, failed.stdout) == (1, "")

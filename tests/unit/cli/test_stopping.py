@@ -11,7 +11,7 @@ import pytest
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
-from zurau.client.group_admin import GroupAdmin
+from zurau.client.groups.admin import GroupAdmin
 from zurau.ids import TopicPartition
 from zurau.testing import Broker
 

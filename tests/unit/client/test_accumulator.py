@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from zurau.client.accumulator import Accumulator
 from zurau.client.chance import chance
+from zurau.client.producer.accumulator import Accumulator
 from zurau.ids import TopicPartition
 from zurau.records.builder import NewRecord
 from zurau.records.partitioner import partition_for_key

@@ -9,10 +9,9 @@ import pytest
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster, parse_addresses
-from zurau.client.connection import Address
 from zurau.client.errors import BrokerUnreachable, ClientError, UnknownTopic
 from zurau.errors import SettingsError
-from zurau.ids import TopicPartition
+from zurau.ids import Address, TopicPartition
 from zurau.testing import Broker
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from zurau.client.cluster import parse_addresses
-from zurau.client.connection import Address, Connection
+from zurau.client.cluster.connection import Connection
 from zurau.client.errors import BrokerTooOld, ConnectionLost, TimedOut
+from zurau.ids import Address
 from zurau.wire.kafka.frames import decode_request, encode_response
 from zurau.wire.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
-from zurau.wire.kafka.messages.metadata import MetadataRequest
+from zurau.wire.kafka.messages.metadata import MetadataRequest, MetadataResponse
 
 Serve = Callable[[socket.socket], None]
 
@@ -114,8 +115,8 @@ def test_answers_come_in_the_order_of_the_requests(broker, topic):
     connection.send(MetadataRequest(topics=[]))
     connection.send(MetadataRequest(topics=None))
     assert connection.in_flight == 2
-    assert connection.receive().topics == []
-    assert topic in [found.name for found in connection.receive().topics]
+    assert connection.receive(MetadataResponse).topics == []
+    assert topic in [found.name for found in connection.receive(MetadataResponse).topics]
     connection.close()
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.client.admin import Admin
-from zurau.client.consumer import Consumer, decode
+from zurau.client.consumer import GO_TO_END, GO_TO_START, Consumer, Fetched, FetchSettings, decode
 from zurau.client.errors import BrokerRefused, CorruptRecords
-from zurau.client.fetcher import GO_TO_END, GO_TO_START, Fetched, FetchSettings
 from zurau.client.offsets import end_offsets, list_offsets, offsets_at_time
 from zurau.client.producer import Producer
 from zurau.ids import TopicPartition

@@ -10,12 +10,14 @@ from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
 from zurau.client.errors import ClientError, CorruptRecords
-from zurau.client.group_admin import GroupAdmin
-from zurau.client.group_consumer import GroupConsumer
-from zurau.client.membership import GroupSettings
+from zurau.client.groups.admin import GroupAdmin
+from zurau.client.groups.consumer import GroupConsumer
+from zurau.client.groups.membership import GroupSettings
+from zurau.client.offsets import offsets_at_time
 from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
-from zurau.records.batch import iter_batches
+from zurau.records.batch import iter_batches, seal
+from zurau.records.compression import Compression
 from zurau.testing import Broker
 
 SEGMENT = "00000000000000000000.log"
@@ -23,6 +25,8 @@ DAMAGED, WHOLE = TopicPartition("t", 0), TopicPartition("t", 1)
 BATCHES, RECORDS = 4, 5
 #: What to flip in the batch with the offsets 10 to 14.
 PAYLOAD, MAGIC = -2, 16
+#: The byte of a batch's attributes that names its codec.
+ATTRIBUTES = 22
 QUICK = GroupSettings(heartbeat_interval_s=0.05)
 
 
@@ -128,3 +132,21 @@ def test_a_group_commits_up_to_the_damage_and_goes_on_there(broker, cluster, pla
     assert GroupAdmin(cluster).offsets("g")[DAMAGED] == 10
     with GroupConsumer(cluster, "g", ["t"], settings=QUICK) as next_member:
         assert read_until_error(next_member)[0] == []
+
+
+def test_a_search_by_time_that_meets_what_cannot_be_unpacked_fails_at_once_and_says_what_to_do(broker, cluster):
+    """Packed wrongly by whoever wrote it, with a checksum that is right: trying again does not help."""
+    file = broker.directory / str(DAMAGED) / SEGMENT
+    content = bytearray(file.read_bytes())
+    start = 0
+    for header, _ in iter_batches(bytes(content)):
+        if header.base_offset == 10:
+            batch = content[start : start + header.length]
+            batch[ATTRIBUTES] |= Compression.GZIP
+            seal(batch)
+            content[start : start + header.length] = batch
+        start += header.length
+    with file.open("r+b") as opened:
+        opened.write(content)
+    with pytest.raises(CorruptRecords, match=r"t-0: .* search .*`zurau log check DIR`"):
+        offsets_at_time(cluster, [DAMAGED], 10_000)

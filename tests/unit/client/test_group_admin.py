@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.client.errors import BrokerRefused
-from zurau.client.group_admin import GroupAdmin
-from zurau.client.group_consumer import GroupConsumer
+from zurau.client.groups.admin import GroupAdmin
+from zurau.client.groups.consumer import GroupConsumer
 from zurau.ids import TopicPartition
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
-from zurau.client.fetcher import GO_TO_END
-from zurau.client.group_admin import GroupAdmin
-from zurau.client.group_consumer import GroupConsumer
-from zurau.client.membership import GroupSettings
+from zurau.client.consumer import GO_TO_END
+from zurau.client.groups.admin import GroupAdmin
+from zurau.client.groups.consumer import GroupConsumer
+from zurau.client.groups.membership import GroupSettings
 from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
 from zurau.testing import Broker

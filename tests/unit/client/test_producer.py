@@ -8,10 +8,9 @@ import pytest
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.consumer import Consumer
-from zurau.client.courier import ProducerSettings
 from zurau.client.errors import ProduceFailed
 from zurau.client.offsets import end_offsets, start_offsets
-from zurau.client.producer import Producer
+from zurau.client.producer import Producer, ProducerSettings
 from zurau.ids import TopicPartition
 from zurau.records.compression import Compression
 

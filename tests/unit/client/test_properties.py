@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.client.properties import parse_properties, read_properties
+from zurau.client.security import parse_properties, read_properties
 from zurau.errors import SettingsError
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
-from zurau.client.courier import ProducerSettings
 from zurau.client.errors import ProduceFailed
-from zurau.client.group_consumer import GroupConsumer
-from zurau.client.producer import Producer
+from zurau.client.groups.consumer import GroupConsumer
+from zurau.client.producer import Producer, ProducerSettings
 from zurau.ids import TopicPartition
 from zurau.testing import Broker
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.client.sasl import scram
 from zurau.client.security import Login
+from zurau.client.security.sasl import scram
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 CHALLENGE = f"r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"

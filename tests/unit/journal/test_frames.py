@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.journal.frames import Unreadable, encode_frame, read_frames
+from zurau.journal.frames import MARK, Unreadable, encode_frame, read_frames
 
 FRAMES = [encode_frame(payload) for payload in (b"first", b"second" * 20, b"third")]
 CONTENT = b"".join(FRAMES)
@@ -38,3 +38,8 @@ def test_a_file_without_its_first_frame_is_damaged_and_not_torn(content):
 def test_zeroes_behind_the_last_frame_are_a_torn_end():
     *_, torn = read_frames(CONTENT + bytes(500))
     assert torn == Unreadable(len(CONTENT), len(CONTENT) + 500, is_torn_end=True)
+
+
+def test_a_mark_that_begins_no_frame_is_passed_over():
+    damaged = FRAMES[0] + MARK + b"no frame" + MARK + FRAMES[2]
+    assert list(read_frames(damaged)) == [b"first", Unreadable(FIRST, len(damaged) - len(FRAMES[2]), False), b"third"]

@@ -326,7 +326,7 @@ def test_damage_goes_with_its_segment(make_bench, disk):
 def test_a_batch_may_be_larger_than_any_window(bench, disk, window, clean, monkeypatch):
     monkeypatch.setattr("zurau.log.scan.SCAN_BYTES", window)
     monkeypatch.setattr("zurau.log.batch_file.WALK_BYTES", window)
-    monkeypatch.setattr("zurau.log.glance.WALK_BYTES", window)
+    monkeypatch.setattr("zurau.log.segment_checks.WALK_BYTES", window)
     batches = bench.fill(3, size=5000) + bench.fill(12) + bench.fill(2, size=70)
     log = bench.open(clean=clean, last_known=flushed(17))
     assert (ranges(log), log.end_offset) == ([], 17)

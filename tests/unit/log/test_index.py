@@ -37,7 +37,7 @@ def test_an_empty_index_points_at_the_beginning(disk):
 def test_the_file_holds_pairs_of_big_endian_numbers(index, disk):
     index.write_out(10)
     assert disk.read_file(PATH)[:16] == b"\0\0\0\x05\0\0\0\0\0\0\0\x0f\0\0\x03\xe8"
-    assert (disk.file_size(PATH), index.memory_bytes) == (80, 0)
+    assert (disk.file_size(PATH), len(index.in_memory)) == (80, 0)
 
 
 @pytest.mark.parametrize("count", [0, 2, 3, 7, 10])
@@ -49,11 +49,11 @@ def test_a_truncated_index_ends_where_it_was_cut(index, count):
 
 def test_entries_that_cannot_be_written_stay_in_memory(index, disk):
     disk.capacity_bytes = disk.used_bytes
-    before = index.memory_bytes
+    before = len(index.in_memory)
     if before:
         with pytest.raises(DiskFault):
             index.write_out(10)
-    assert (index.memory_bytes, len(index), index.position_before(55)) == (before, 10, 5000)
+    assert (len(index.in_memory), len(index), index.position_before(55)) == (before, 10, 5000)
 
 
 def test_an_index_that_lost_its_end_is_told_on_reading(disk):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from zurau.epochs import EpochMark, Position
 from zurau.errors import CorruptData, DiskFault, OffsetOutOfRange
 from zurau.node.disk import RealDisk
 from zurau.ports import WouldBlock
@@ -252,15 +253,15 @@ def test_a_flush_makes_new_files_and_epochs_safe(bench, disk):
     bench.flush()
     disk.crash()
     bench.open(clean=False)
-    assert (bench.read_all(), bench.log.epochs.last_epoch) == (b"".join(batches), 6)
+    assert (bench.read_all(), bench.log.epochs.last) == (b"".join(batches), 6)
 
 
 def test_an_epoch_without_records_is_flushed_too(bench, disk):
     bench.fill(3)
-    bench.log.epochs.assign(9, 3)
+    bench.log.mark(EpochMark(9, 3))
     bench.flush()
     disk.crash()
-    assert bench.open(clean=False).epochs.end_offset_for(9, 3) == (9, 3)
+    assert bench.open(clean=False).position == (9, 3)
 
 
 def test_a_segment_that_goes_while_it_is_flushed_does_not_fail_the_flush(make_bench):
@@ -311,7 +312,7 @@ def test_a_log_closed_during_a_flush_is_safe_all_the_same(bench, disk):
 def test_what_is_truncated_is_gone_and_the_log_goes_on_from_there(bench, disk, offset):
     batches = bench.fill(25)
     bench.flush()
-    bench.log.truncate_to(offset)
+    bench.log.truncate(Position(9, offset))
     assert (bench.log.end_offset, bench.read_all()) == (offset, b"".join(batches[:offset]))
     disk.crash()
     bench.open(clean=False)
@@ -322,31 +323,40 @@ def test_what_is_truncated_is_gone_and_the_log_goes_on_from_there(bench, disk, o
 def test_truncating_within_a_batch_takes_the_whole_batch(bench):
     bench.fill(2)
     bench.append(*[NewRecord(None, b"x", timestamp=1)] * 5)
-    bench.log.truncate_to(4)
+    bench.log.truncate(Position(9, 4))
     assert bench.log.end_offset == 2
 
 
 def test_truncating_at_the_end_changes_nothing(bench):
     bench.fill(3)
-    bench.log.truncate_to(3)
+    bench.log.truncate(Position(9, 3))
     assert bench.log.end_offset == 3
 
 
 def test_truncating_forgets_later_epochs(bench):
     for epoch in (1, 2, 3):
         bench.fill(2, epoch=epoch)
-    bench.log.truncate_to(3)
-    assert [tuple(entry) for entry in bench.log.epochs.entries] == [(1, 0), (2, 2)]
+    bench.log.truncate(Position(9, 3))
+    assert [tuple(entry) for entry in bench.log.epochs.marks] == [(1, 0), (2, 2)]
 
 
 def test_a_log_can_start_over_at_another_offset(bench, disk):
     bench.fill(25)
     bench.flush()
-    bench.log.restart_at(100)
+    bench.log.restart(EpochMark(5, 100))
     disk.crash()
     log = bench.open(clean=False)
-    assert (log.start_offset, log.end_offset, bench.read_all()) == (100, 100, b"")
-    assert (bench.fill(1), log.end_offset) == ([bench.read_all()], 101)
+    assert (log.start_offset, log.position, bench.read_all()) == (100, Position(5, 100), b"")
+    assert (bench.fill(1, epoch=5), log.end_offset) == ([bench.read_all()], 101)
+
+
+def test_truncating_at_the_end_forgets_the_mark_of_a_leader_that_wrote_nothing(bench, disk):
+    bench.fill(3, epoch=1)
+    bench.log.mark(EpochMark(4, 3))
+    bench.flush()
+    bench.log.truncate(Position(2, 3))
+    disk.crash()
+    assert bench.open(clean=False).position == Position(1, 3)
 
 
 # Deleting from the front
@@ -386,7 +396,7 @@ def test_a_clean_stop_needs_no_check_to_open(bench, disk):
     flushes = disk.flush_count
     bench.open(clean=True)
     assert (bench.read_all(), bench.log.flushed_offset, disk.flush_count) == (b"".join(batches), 25, flushes)
-    assert bench.log.epochs.last_epoch == 3
+    assert bench.log.epochs.last == 3
 
 
 def test_a_deleted_log_leaves_nothing(bench, disk):
@@ -445,3 +455,37 @@ def test_workers_read_while_the_loop_appends_rolls_compacts_and_expires(tmp_path
     for reader in readers:
         reader.join()
     assert not wrong
+
+
+def test_a_flush_takes_some_of_many_rolled_segments_and_the_next_goes_on(make_bench):
+    bench = make_bench(segment_bytes=100)
+    bench.fill(5)
+    reached = []
+    while (work := bench.log.begin_flush(2)) is not None and bench.log.flushed_offset < 5:
+        work()
+        bench.log.flush_done()
+        reached.append(bench.log.flushed_offset)
+    assert reached == [2, 4, 5]
+    assert not bench.log.has_rolled
+
+
+def test_many_segments_expire_some_at_a_time(make_bench, monkeypatch):
+    monkeypatch.setattr("zurau.log.log.EXPIRED_AT_ONCE", 2)
+    bench = make_bench(segment_bytes=100, retention_ms=1)
+    bench.fill(6)
+    bench.flush()
+    assert [bench.log.expire(10_000, 6) for _ in range(4)] == [2, 2, 2, 0]
+    assert bench.log.start_offset == 6
+
+
+def test_many_new_segments_are_compacted_some_at_a_time(make_bench, monkeypatch):
+    monkeypatch.setattr("zurau.log.compaction.DIRTY_SEGMENTS_MAX", 2)
+    bench = make_bench(cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.0, segment_bytes=100)
+    for number in range(7):
+        bench.append(NewRecord(b"k", b"%d" % number, timestamp=1000))
+    bench.flush()
+    compacted = []
+    while bench.compact():
+        compacted.append(bench.log.compacted_offset)
+    assert compacted == [2, 4, 6]
+    assert [record.value for record in bench.records() if record.value is not None] == [b"5", b"6"]

@@ -86,5 +86,5 @@ def test_a_reader_of_what_just_expired_is_told_the_new_range(make_bench):
     bench = make_bench(retention_ms=100)
     bench.fill(25)
     bench.log.expire(1115, 25)
-    assert bench.log.epochs.entries[0].start_offset == 10
+    assert bench.log.epochs.marks[0].start_offset == 10
     assert bench.names(".deleted") == [f"{0:020}.log.deleted"]

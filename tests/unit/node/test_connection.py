@@ -5,12 +5,18 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from zurau.api.kafka import dispatch, heartbeat
-from zurau.node.departed import has_gone
+from zurau.api.kafka import heartbeat
+from zurau.api.kafka.handlers import HANDLERS
+from zurau.ids import Address
+from zurau.node import run
+from zurau.node.closed_peers import is_closed_by_peer
+from zurau.node.settings import ListenerSettings
 from zurau.records.builder import NewRecord, build_batch
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
@@ -54,7 +60,7 @@ def fetch(*, max_wait_ms: int = 0, min_bytes: int = 0) -> FetchRequest:
 
 
 def waiters(node, topic: str = "t") -> int:
-    return node.call(lambda: len(node.node.broker.partition(topic, 0)._waiters))
+    return node.call(lambda: len(node.node.broker.partition(topic, 0)._readers))
 
 
 def test_a_long_poll_ends_with_its_connection(node, connect_to):
@@ -127,9 +133,9 @@ def test_ten_thousand_requests_at_once_are_answered_in_order_and_others_in_betwe
 def test_a_client_that_is_gone_is_known_to_the_kernel(node, connect_to):
     client = connect_to(node)
     client.ask(HELLO, 3)
-    (connection,) = node.node._listener._connections
-    assert not node.call(lambda: has_gone(connection.socket()))
-    assert has_gone(None)
+    (connection,) = node.node._connections._connections
+    assert not node.call(lambda: is_closed_by_peer(connection.socket()))
+    assert is_closed_by_peer(None)
 
 
 def test_nonsense_is_counted_and_logged_once_a_second(node, connect_to, caplog):
@@ -153,6 +159,17 @@ def test_connections_beyond_the_limit_are_refused_and_room_is_given_again(start_
     assert connect_to(node).ask(HELLO, 3).error_code == ErrorCode.NONE
 
 
+def test_several_listeners_share_one_limit_and_each_tells_its_own_address(start_node, connect_to, monkeypatch):
+    record = ListenerSettings("INSIDE", Address("127.0.0.1", 0), None, "--kafka")
+    monkeypatch.setattr(run, "listeners_of", lambda _: (record, replace(record, name="OUTSIDE")))
+    node = start_node(max_connections=2)
+    ports = [listener.address.port for listener in node.node._listeners]
+    clients = [connect_to(SimpleNamespace(host="127.0.0.1", port=port)) for port in ports]
+    assert [client.ask(MetadataRequest(topics=[]), 9).brokers[0].port for client in clients] == ports
+    assert node.counters.connections == 2
+    assert connect_to(SimpleNamespace(host="127.0.0.1", port=ports[0])).is_closed_by_broker()
+
+
 def test_the_watchdog_names_what_held_the_loop(node, connect_to, caplog, monkeypatch):
     hold_the_loop(monkeypatch, seconds=0.2)
     client = connect_to(node)
@@ -173,4 +190,4 @@ def hold_the_loop(monkeypatch, seconds: float) -> None:
         time.sleep(seconds)
         return heartbeat.handle(request, call)
 
-    monkeypatch.setattr(dispatch, "handler_of", lambda _: blocking)
+    monkeypatch.setitem(vars(HANDLERS[HeartbeatRequest.api_key]), "handle", blocking)

@@ -225,3 +225,12 @@ def test_any_other_fault_names_the_file(real, monkeypatch):
     monkeypatch.setattr(os, "pread", fail)
     with pytest.raises(DiskFault, match="cannot read a: the disk reports an error"):
         file.read(0, 1)
+
+
+def test_what_is_written_again_is_as_it_was(disk, monkeypatch):
+    monkeypatch.setattr("zurau.node.disk.SCRATCH_BYTES", 3)
+    file = disk.open("logs/a")
+    file.append([b"0123456789"])
+    file.write_again(2)
+    file.append([b"x"])
+    assert content(disk, "logs/a") == b"0123456789x"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from zurau.errors import SettingsError
-from zurau.node.run import Node, parse_endpoint
-from zurau.node.settings import all_settings, load
+from zurau.node.run import Node
+from zurau.node.settings import all_settings, load, parse_address
 
 
 def write(directory: Path, text: str) -> Path:
@@ -64,19 +64,19 @@ def test_a_wrong_value_is_refused_with_the_place_it_was_written(tmp_path: Path):
 @pytest.mark.parametrize("text", ["localhost", "x:99999", "x:port", ":", ""])
 def test_a_bad_address_is_refused_with_an_example(text: str):
     with pytest.raises(SettingsError, match=r"is not HOST:PORT; for example 127.0.0.1:9092"):
-        parse_endpoint(text, "--kafka")
+        parse_address(text, "--kafka")
 
 
 def test_addresses_may_be_ipv6_or_every_one():
-    assert parse_endpoint("[::1]:9092", "--kafka") == ("::1", 9092)
-    assert parse_endpoint(":9092", "--kafka") == ("0.0.0.0", 9092)
+    assert parse_address("[::1]:9092", "--kafka") == ("::1", 9092)
+    assert parse_address(":9092", "--kafka") == ("0.0.0.0", 9092)
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "plaintext"])
 def test_an_address_may_be_written_as_kafka_writes_it(protocol: str):
-    assert parse_endpoint(f"{protocol}://127.0.0.1:9092", "--kafka") == ("127.0.0.1", 9092)
-    assert parse_endpoint(f"{protocol}://:9092", "--kafka") == ("0.0.0.0", 9092)
-    assert parse_endpoint(f"{protocol}://[::1]:9092", "--kafka") == ("::1", 9092)
+    assert parse_address(f"{protocol}://127.0.0.1:9092", "--kafka") == ("127.0.0.1", 9092)
+    assert parse_address(f"{protocol}://:9092", "--kafka") == ("0.0.0.0", 9092)
+    assert parse_address(f"{protocol}://[::1]:9092", "--kafka") == ("::1", 9092)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_an_address_may_be_written_as_kafka_writes_it(protocol: str):
 )
 def test_an_address_that_is_not_served_is_refused_with_what_would_be(text: str, said: str):
     with pytest.raises(SettingsError, match=re.escape(said)):
-        parse_endpoint(text, "--kafka")
+        parse_address(text, "--kafka")
 
 
 def test_a_bad_address_is_noticed_before_anything_is_touched():

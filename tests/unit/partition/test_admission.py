@@ -6,7 +6,7 @@ import pytest
 
 from zurau.errors import Refused
 from zurau.log.settings import LogSettings
-from zurau.partition.admission import Admission, InvalidRecords
+from zurau.partition.admission import Admission, InvalidRecords, read_header
 from zurau.records.batch import check_crc, parse_header, seal
 from zurau.records.builder import NewRecord, build_batch, encode_record, pack_batch
 from zurau.records.compression import Compression, TooLarge
@@ -26,7 +26,7 @@ def examine(batch: memoryview, **settings) -> memoryview:
     """The batch as it is stored by a topic with these settings."""
     admission = Admission(LogSettings(**settings))
     admission.check(batch, parse_header(batch))
-    return admission.examine(batch, parse_header(batch), NOW_MS, LIMIT)
+    return admission.examine(batch, parse_header(batch), NOW_MS, LIMIT)[0]
 
 
 def refusal(batch: memoryview, **settings) -> ErrorCode | None:
@@ -62,8 +62,22 @@ def test_a_sound_batch_may_enter():
         (changed(23, b"\0\0\0\x05"), ErrorCode.INVALID_RECORD),
         (make_batch(producer_id=1), ErrorCode.INVALID_RECORD),
         (make_batch(producer_id=1, producer_epoch=0), ErrorCode.INVALID_RECORD),
+        (make_batch(producer_id=1, base_sequence=0), ErrorCode.INVALID_PRODUCER_EPOCH),
+        (make_batch(base_offset=7), ErrorCode.INVALID_RECORD),
     ],
-    ids=["magic", "codec", "control", "transaction", "no records", "negative count", "offsets", "epoch", "sequence"],
+    ids=[
+        "magic",
+        "codec",
+        "control",
+        "transaction",
+        "no records",
+        "negative count",
+        "offsets",
+        "neither",
+        "sequence",
+        "epoch",
+        "base offset",
+    ],
 )
 def test_what_producers_may_not_send_is_refused(batch, code):
     assert refusal(batch) == code
@@ -184,3 +198,22 @@ def test_a_producer_may_not_give_the_time_of_the_append():
     batch = changed(22, b"\x08")
     assert refusal(batch, message_timestamp_type="LogAppendTime") == ErrorCode.INVALID_TIMESTAMP
     assert not parse_header(examine(batch)).uses_append_time
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"", ErrorCode.INVALID_RECORD),
+        (bytes(make_batch())[:40], ErrorCode.INVALID_RECORD),
+        (bytes(8) + (10).to_bytes(4, "big") + bytes(60), ErrorCode.CORRUPT_MESSAGE),
+    ],
+    ids=["nothing", "cut short", "a length that cannot be"],
+)
+def test_what_has_no_header_is_refused(sent, code):
+    with pytest.raises(Refused) as caught:
+        read_header(memoryview(sent))
+    assert caught.value.code == code
+
+
+def test_a_bit_that_only_compaction_sets_is_no_reason_to_refuse():
+    assert refusal(changed(22, b"\x40")) is None

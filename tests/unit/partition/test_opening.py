@@ -36,6 +36,16 @@ def test_a_topic_id_is_read_as_it_was_written(disk):
     assert read_topic_id(disk, "t-0") == AN_ID
 
 
+@pytest.mark.parametrize(
+    "content", [b"", bytes(43), b"vers", b"version: 0\ntopic_id: abc", b"version: 0\nt" + bytes(9)]
+)
+def test_a_topic_id_that_a_power_failure_took_frightens_nobody(disk, content, caplog):
+    disk.make_directory("t-0")
+    disk.replace_file("t-0/partition.metadata", content)
+    assert read_topic_id(disk, "t-0") is None
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("content", [b"", b"version: 0\ntopic_id: short\n", b"version: 0\ntopic_", b"\xff" * 50])
 def test_a_torn_topic_id_is_none_at_all(disk, content):
     disk.make_directory("t-0")
@@ -98,7 +108,7 @@ def test_with_a_snapshot_of_its_end_nothing_of_a_log_is_read(partition, batch, d
 
 
 def test_a_snapshot_that_says_nothing_new_is_not_written_again(partition, batch, disk):
-    append(partition, batch(b"a"))
+    append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
     producers_snapshot(disk, partition.log, partition.producers)()
     flushes = disk.flush_count
     producers_snapshot(disk, partition.log, partition.producers)()
@@ -118,3 +128,11 @@ def test_a_producer_of_old_records_is_not_forgotten_because_of_a_restart(disk, p
     restored = restore_producers(disk, partition.log, BEGINNING_MS + 10 * DAY_MS)
     restored.expire(BEGINNING_MS + 9 * DAY_MS)
     assert last_sequences(restored) == {1: 0}
+
+
+def test_a_damaged_snapshot_is_said_and_the_log_alone_counts(caplog, disk, partition, batch):
+    append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
+    disk.replace_file(SNAPSHOT, b"00000000\nnothing")
+    assert last_sequences(restore_producers(disk, partition.log, BEGINNING_MS)) == {1: 0}
+    assert "learned again from the batches" in caplog.text
+    assert disk.read_file(SNAPSHOT) is None

@@ -6,8 +6,10 @@ import pytest
 
 from zurau.errors import OffsetOutOfRange, Refused
 from zurau.log.settings import LogSettings
-from zurau.partition.partition import UNAWAITED_FLUSH_MS
+from zurau.partition.flushing import UNAWAITED_FLUSH_MS
+from zurau.pending import start as run
 from zurau.records.batch import parse_header
+from zurau.replica.core.roles import Role
 from zurau.simulation.client import records_in
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -17,7 +19,7 @@ FLUSH_MS = 1
 def append(partition, batch):
     """Append, and wait for it as acks=all does."""
     appended = partition.append(batch, parse_header(batch))
-    partition.wait_high_watermark(appended.next_offset)
+    partition.wait_committed(appended.next_offset)
     return appended
 
 
@@ -90,16 +92,16 @@ def test_an_offset_beyond_the_log_is_out_of_range(partition):
 
 
 def test_who_waits_is_released_by_the_commit(partition, batch, clock):
-    waiting = partition.wait_high_watermark(1)
+    waiting = partition.wait_committed(1)
     append(partition, batch(b"a"))
     assert not waiting.is_done
     clock.advance(FLUSH_MS)
     assert waiting.is_done
-    assert partition.wait_high_watermark(1).is_done
+    assert partition.wait_committed(1).is_done
 
 
 def test_who_waits_for_a_partition_that_closes_is_told_why(partition):
-    waiting = partition.wait_high_watermark(1)
+    waiting = partition.wait_committed(1)
     partition.close(lambda: Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     with pytest.raises(Refused) as caught:
         waiting.result()
@@ -130,7 +132,7 @@ def test_a_partition_whose_flush_failed_is_broken_for_good_and_can_be_read(parti
     append(partition, batch(b"a"))
     clock.advance(FLUSH_MS)
     disk.fail_flushes = True
-    waiting = partition.wait_high_watermark(2)
+    waiting = partition.wait_committed(2)
     append(partition, batch(b"b"))
     clock.advance(FLUSH_MS)
     disk.fail_flushes = False
@@ -147,7 +149,50 @@ def test_records_before_an_offset_can_be_deleted(partition, batch, clock, wanted
     append(partition, batch(b"a"))
     append(partition, batch(b"b"))
     clock.advance(3 * FLUSH_MS)
-    assert partition.delete_records_before(wanted) == partition.log.start_offset == start
+    deleted = run(partition.delete_records_before(wanted))
+    clock.advance(1)
+    assert deleted.result() == partition.log.start_offset == start
+
+
+def test_while_a_new_start_is_written_down_others_append_and_read(partition, batch, clock):
+    for value in (b"a", b"b"):
+        append(partition, batch(value))
+    clock.advance(3 * FLUSH_MS)
+    deleted = run(partition.delete_records_before(1))
+    assert not deleted.is_done
+    assert partition.read(0, 1000, 2)
+    assert append(partition, batch(b"c")).base_offset == 2
+    clock.advance(3 * FLUSH_MS)
+    assert (deleted.result(), partition.log.start_offset, partition.high_watermark) == (1, 1, 3)
+
+
+def test_deletions_that_come_together_leave_the_later_start(partition, batch, clock):
+    for value in (b"a", b"b", b"c"):
+        append(partition, batch(value))
+    clock.advance(3 * FLUSH_MS)
+    deletions = [run(partition.delete_records_before(offset)) for offset in (1, 3, 2)]
+    clock.advance(1)
+    assert [each.result() for each in deletions] == [1, 3, 3]
+
+
+def test_a_deletion_that_waits_for_another_is_refused_when_the_partition_closes(partition, batch, clock):
+    append(partition, batch(b"a"))
+    clock.advance(3 * FLUSH_MS)
+    _, waiting = (run(partition.delete_records_before(1)) for _ in range(2))
+    partition.close(lambda: Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "it stops"))
+    assert isinstance(waiting.error, Refused)
+
+
+def test_what_expires_while_a_new_start_is_written_down_stays_gone(open_partition, batch, clock):
+    partition = open_partition(LogSettings(segment_bytes=100, retention_bytes=60))
+    for value in (b"a", b"b", b"c"):
+        append(partition, batch(value))
+    clock.advance(3 * FLUSH_MS)
+    run(partition.delete_records_before(1))
+    assert partition.log.expire(clock.now_ms(), partition.safe_high_watermark) == 2
+    clock.advance(1)
+    partition.log.close()
+    assert open_partition(clean=True).log.start_offset == 2
 
 
 @pytest.mark.parametrize("wanted", [-2, 2, 100])
@@ -156,7 +201,7 @@ def test_records_that_are_not_committed_cannot_be_deleted(partition, batch, cloc
     clock.advance(3 * FLUSH_MS)
     append(partition, batch(b"b"))
     with pytest.raises(Refused) as caught:
-        partition.delete_records_before(wanted)
+        run(partition.delete_records_before(wanted)).result()
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -164,9 +209,13 @@ def test_a_full_disk_refuses_to_delete_records(partition, batch, clock, disk):
     append(partition, batch(b"a"))
     clock.advance(3 * FLUSH_MS)
     disk.capacity_bytes = 0
+    deleted = run(partition.delete_records_before(1))
+    clock.advance(1)
     with pytest.raises(Refused) as caught:
-        partition.delete_records_before(1)
+        deleted.result()
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    disk.capacity_bytes = 1_000_000
+    assert append(partition, batch(b"b")).base_offset == 1
 
 
 def test_each_opening_leads_in_a_later_epoch(open_partition, batch, clock):
@@ -175,3 +224,43 @@ def test_each_opening_leads_in_a_later_epoch(open_partition, batch, clock):
     clock.advance(3 * FLUSH_MS)
     first.log.close()
     assert open_partition(clean=True).leader_epoch == first.leader_epoch + 1
+
+
+def test_with_flush_os_records_are_deleted_when_what_is_behind_them_is_safe(open_partition, batch, clock):
+    partition = open_partition(LogSettings(flush="os"))
+    clock.advance(3 * FLUSH_MS)
+    append(partition, batch(b"a"))
+    deleted = run(partition.delete_records_before(1))
+    assert not deleted.is_done
+    clock.advance(3 * FLUSH_MS)
+    assert deleted.result() == partition.log.flushed_offset == 1
+
+
+def test_an_end_that_may_still_rise_is_not_told(disk, open_partition, partition):
+    partition.role_changed(Role.LEADER, partition.leader_epoch + 1, partition.leader)
+    with pytest.raises(Refused) as caught:
+        partition.require_established()
+    assert caught.value.code is ErrorCode.OFFSET_NOT_AVAILABLE
+
+
+def test_a_partition_that_is_led_elsewhere_takes_nothing(partition, batch):
+    partition.role_changed(Role.FOLLOWER, partition.leader_epoch + 1, None)
+    with pytest.raises(Refused) as caught:
+        append(partition, batch(b"a"))
+    assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_damage_that_a_consumer_comes_to_is_named(partition, batch, clock, disk):
+    append(partition, batch(b"a" * 100))
+    clock.advance(3 * FLUSH_MS)
+    disk.make_unreadable("t-0/00000000000000000000.log", range(50))
+    with pytest.raises(Refused) as caught:
+        partition.read(0, 100, 1, may_block=True)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_nothing_is_written_while_a_change_of_voters_waits_for_its_place(batch, partition):
+    partition.shell.core.log.wrote(1)
+    with pytest.raises(Refused, match="busy with its voters"):
+        partition.append_own(bytearray(batch(b"a")))
+    assert partition.log.end_offset == 0

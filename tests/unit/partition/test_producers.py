@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fastcrc import crc32
 
-from zurau.errors import Refused
+from zurau.errors import CorruptData, Refused
 from zurau.partition.producers import Producers
 from zurau.records.batch import BatchHeader, parse_header
 from zurau.records.builder import NewRecord, build_batch
@@ -107,3 +108,15 @@ def test_past_the_limit_the_producer_that_was_silent_longest_is_forgotten(monkey
     )
 
     assert [producer_id for producer_id, _ in producers.items()] == [1, 3]
+
+
+@pytest.mark.parametrize("content", [b"", b"00000000\n{}", b"no snapshot"])
+def test_a_snapshot_that_does_not_match_its_checksum_is_refused(content):
+    with pytest.raises(CorruptData, match="checksum"):
+        Producers().restore(content)
+
+
+def test_a_snapshot_of_something_else_is_refused():
+    facts = b'{"offset": "seven"}'
+    with pytest.raises(CorruptData, match="cannot be read"):
+        Producers().restore(b"%08x\n%s" % (crc32.iscsi(facts), facts))

@@ -20,6 +20,7 @@ from zurau.replica.core.events import (
     PartitionChanged,
     Received,
     RecordsOffered,
+    RecordsWritten,
     ShutdownAsked,
     SnapshotStored,
     TimePassed,
@@ -214,3 +215,9 @@ def test_who_led_in_an_epoch_and_has_forgotten_it_does_not_lead_in_it_again(make
     assert (replica.role, replica.leader, replica.led_before_restart) == (Role.FOLLOWER, None, True)
     replica.step(PartitionChanged(PartitionState(one, 6, (one,), 2), 4), 0)
     assert (replica.role, replica.led_before_restart) == (Role.LEADER, False)
+
+
+def test_a_leader_without_followers_commits_what_its_shell_wrote(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a")
+    replica.step(RecordsWritten(2), 0)
+    assert replica.high_watermark == 2

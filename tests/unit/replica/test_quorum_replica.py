@@ -11,6 +11,7 @@ from zurau.replica.core.events import (
     LogStartMoved,
     Received,
     RecordsOffered,
+    RecordsWritten,
     ShutdownAsked,
     SnapshotStored,
     TimePassed,
@@ -29,6 +30,7 @@ from zurau.replica.core.messages import (
     VoteAnswer,
 )
 from zurau.replica.core.roles import Role
+from zurau.replica.core.settings import NEVER_MS
 
 EMPTY = Position(-1, 0)
 
@@ -70,7 +72,7 @@ def test_a_lone_voter_leads_at_once_and_commits_what_it_has_flushed(make, ids):
     effects = replica.step(TimePassed(), 0)
     assert SaveVote(1, ids("1a")[0]) in effects
     assert effects[-1] == RoleChanged(Role.LEADER, 1, replica.id)
-    assert (replica.voters, replica.deadline_ms) == (ids("1a"), 1500)
+    assert (replica.voters, replica.deadline_ms) == (ids("1a"), NEVER_MS)
     assert replica.leader == replica.id == ids("1a")[0]
     replica.step(RecordsOffered(b"x", 1), 0)
     assert (replica.high_watermark, replica.is_established) == (0, False)
@@ -381,3 +383,16 @@ def test_a_fetch_that_comes_once_more_does_not_wait_anew(make, ids):
     replica.step(fetch, 1150)
     [answer] = [each for each in replica.step(TimePassed(), 1200) if isinstance(each, ReadAndSend)]
     assert answer.message.fetch_id == 7
+
+
+def test_a_start_that_is_older_than_the_one_it_has_decided_on_is_no_news(make):
+    replica = make(log=LogView(2, 4, [EpochMark(2, 2)]), high_watermark=4)
+    replica.step(LogStartMoved(1), 0)
+    assert replica.log.start_offset == 2
+
+
+def test_records_that_are_written_count_though_the_leadership_is_over_by_now(make, ids):
+    leader = elected(make, ids)
+    leader.step(RecordsWritten(2), 60_000)
+    assert leader.role is not Role.LEADER
+    assert leader.log.end_offset == 2

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import DiskFault
+from zurau.errors import DiskFault, FlushFailed
 from zurau.ports import WouldBlock
 from zurau.simulation.disk import SimulatedDisk
 
@@ -178,3 +178,113 @@ def test_a_directory_is_not_renamed_over_one_that_holds_something(disk):
     disk.open("old/b")
     with pytest.raises(DiskFault, match="old is not empty"):
         disk.rename("logs", "old")
+
+
+def test_a_flush_that_takes_its_time_leaves_out_what_came_meanwhile():
+    survived = set()
+    for seed in range(40):
+        disk = SimulatedDisk(seed)
+        file = disk.open("a")
+        disk.flush_directory("")
+        file.append([b"before"])
+        begun = file.begin_flush()
+        file.append([b"meanwhile"])
+        file.flush(begun)
+        disk.crash()
+        survived.add((disk.read_file("a") or b"").rstrip(b"\0"))
+    assert all(content.startswith(b"before") for content in survived)
+    assert b"before" in survived
+
+
+def test_a_cut_while_a_flush_runs_is_not_safe_with_it(disk):
+    file = disk.open("logs/a")
+    disk.flush_directory("logs")
+    file.append([b"abcdef"])
+    begun = file.begin_flush()
+    file.truncate(2)
+    file.append([b"xyz"])
+    file.flush(begun)
+    disk.crash()
+    survived = (disk.read_file("logs/a") or b"").rstrip(b"\0")
+    assert b"abxyz".startswith(survived)
+    assert survived.startswith(b"ab")
+
+
+def test_names_that_come_while_a_directory_is_flushed_are_not_safe_with_it():
+    survived = set()
+    for seed in range(40):
+        disk = SimulatedDisk(seed)
+        disk.open("a")
+        disk.open("b")
+        disk.flush_directory("", 1)
+        disk.crash()
+        survived.add(tuple(disk.list_directory("")))
+    assert survived == {("a",), ("a", "b")}
+
+
+def test_what_a_failed_flush_dropped_is_seen_and_never_safe_though_the_next_flush_works(disk):
+    written(disk, "logs/a", b"safe", b"dropped")
+    file = disk.open("logs/a")
+    disk.fail_flushes = True
+    with pytest.raises(FlushFailed):
+        file.flush()
+    disk.fail_flushes = False
+    file.append([b"later"])
+    file.flush()
+    assert disk.read_file("logs/a") == b"safedroppedlater"
+    disk.crash()
+    assert disk.read_file("logs/a") == b"safe" + bytes(7) + b"later"
+
+
+def test_what_is_written_again_is_safe_with_the_next_flush(disk):
+    written(disk, "logs/a", b"safe", b"dropped")
+    file = disk.open("logs/a")
+    disk.fail_flushes = True
+    with pytest.raises(FlushFailed):
+        file.flush()
+    disk.fail_flushes = False
+    file.write_again(4)
+    file.flush()
+    disk.crash()
+    assert disk.read_file("logs/a") == b"safedropped"
+
+
+def test_a_flush_of_everything_makes_names_and_bytes_safe(disk):
+    disk.open("logs/a").append([b"bytes"])
+    disk.flush_all()
+    disk.crash()
+    assert disk.read_file("logs/a") == b"bytes"
+
+
+def test_a_flush_of_everything_covers_what_there_was_when_it_began(disk):
+    disk.open("logs/a").append([b"before"])
+    begun = disk.begin_flush_all()
+    disk.open("logs/a").append([b"meanwhile"])
+    disk.open("logs/b").append([b"new"])
+    disk.flush_all(begun)
+    assert disk.unflushed_names("logs") == 1
+    disk.crash()
+    assert disk.read_file("logs/a") in [b"before" + b"meanwhile"[:count] for count in range(10)]
+
+
+def test_who_looks_into_it_leaves_no_trace(disk):
+    file = disk.open("logs/a")
+    disk.forget_cached()
+    with disk.looked_into():
+        file.read(0, 1)
+    with pytest.raises(WouldBlock):
+        file.read(0, 1, may_block=False)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_directory_that_takes_the_name_of_a_renamed_one_keeps_its_own_files(seed):
+    disk = SimulatedDisk(seed)
+    disk.make_directory("a")
+    disk.open("a/old")
+    disk.flush_directory("a")
+    disk.rename("a", "b")
+    disk.make_directory("a")
+    disk.open("a/new")
+    disk.flush_directory("a")
+    disk.crash()
+    assert (disk.list_directory("a"), disk.list_directory("b")) == (["new"], ["old"])

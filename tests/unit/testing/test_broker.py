@@ -7,6 +7,8 @@ import socket
 
 import pytest
 
+from zurau.client.admin import Admin
+from zurau.client.cluster import Cluster
 from zurau.errors import SettingsError
 from zurau.journal.reading import read_journal
 from zurau.node.disk import RealDisk
@@ -74,3 +76,28 @@ def test_after_a_failed_start_it_can_be_stopped_and_leaves_nothing_behind():
 
 def test_the_fixture_is_found_without_an_import(zurau_broker):
     assert can_connect(zurau_broker)
+
+
+def test_records_are_written_and_read_with_the_broker_alone():
+    with Broker() as broker:
+        broker.create_topic("orders", partitions=2)
+        broker.produce("orders", "one", None, key="k", partition=1)
+        broker.produce("orders", b"zero", partition=0)
+        found = [(record.key, record.value) for record in broker.consume("orders")]
+    assert found == [(None, b"zero"), (b"k", b"one"), (b"k", None)]
+
+
+def test_a_topic_is_made_with_settings_of_its_own():
+    with Broker() as broker:
+        broker.create_topic("short", retention_ms="1000")
+        with Cluster(broker.bootstrap) as cluster:
+            settings = {entry.name: entry.value for entry in Admin(cluster).topic_settings("short")}
+    assert settings["retention.ms"] == "1000"
+
+
+def test_a_restart_keeps_address_and_data():
+    with Broker() as broker:
+        before = broker.bootstrap
+        broker.produce("orders", "kept")
+        broker.restart()
+        assert (broker.bootstrap, [record.value for record in broker.consume("orders")]) == (before, [b"kept"])

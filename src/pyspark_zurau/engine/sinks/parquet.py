@@ -14,7 +14,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from pyspark_zurau.engine.declaration import ParquetTarget
-from pyspark_zurau.engine.sinks.staging import STAGING, discard, move_into_place, query_id, stage
+from pyspark_zurau.engine.sinks.staging import discard, move_into_place, query_id, stage
+from pyspark_zurau.history.listing import STAGING
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,16 +19,18 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 from psycopg import sql
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import ArrayType, BinaryType, MapType, StructField, StructType
 
 from pyspark_zurau.engine.declaration import PostgresTarget
 from pyspark_zurau.engine.sinks.latest import latest_of_each_key
-from pyspark_zurau.engine.sinks.postgres_tables import BATCHES, WRITER, beside, connect, named, prepare, waiting_table
+from pyspark_zurau.engine.sinks.postgres_tables import BATCHES, WRITER, beside, connect, drop_waiting, named, prepare
 from pyspark_zurau.engine.sinks.staging import query_id
 from zurau.errors import SettingsError
+
+logger = logging.getLogger(__name__)
 
 FORMAT = "zurau_postgres"
 
@@ -41,9 +44,8 @@ class PostgresBatches:
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         query = query_id(rows.sparkSession, self.checkpoint)
-        waiting = waiting_table(query, rows.schema)
         with connect(self.target.dsn) as connection:
-            prepare(connection, self.target, rows.schema, waiting)
+            waiting = prepare(connection, self.target, rows.schema, query)
             if last_batch(connection, self.target, query) >= batch_id:
                 return
         batch = Batch(self.target, self.mode, self.name, query, batch_id, waiting)
@@ -51,6 +53,16 @@ class PostgresBatches:
         rows.sparkSession.dataSource.register(PostgresSink)
         as_text = newest.select(*[_as_text(field) for field in newest.schema.fields])
         as_text.write.format(FORMAT).options(batch=batch.to_text()).mode("append").save()
+
+
+def clean_up(spark: SparkSession, target: PostgresTarget, checkpoint: str) -> None:
+    """What a run leaves behind that nobody needs: between runs no rows wait."""
+    try:
+        query = query_id(spark, checkpoint)
+        with connect(target.dsn) as connection:
+            drop_waiting(connection, target, query)
+    except (OSError, SettingsError, psycopg.Error) as error:
+        logger.warning("tables where rows waited are left at %s: %s", target.table, error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,9 @@ def column_names(schema: StructType, target: PostgresTarget) -> list[str]:
     return [name for name in schema.names if name != target.delete]
 
 
-def prepare(connection: psycopg.Connection, target: PostgresTarget, schema: StructType, waiting: str) -> None:
-    """Make what is missing, and empty the place where rows wait."""
+def prepare(connection: psycopg.Connection, target: PostgresTarget, schema: StructType, query: str) -> str:
+    """Make what is missing, and empty the place where rows wait. Gives its name."""
+    waiting = waiting_table(query, schema)
     # Postgres stumbles when two make the same table in the same moment.
     connection.execute("SELECT pg_advisory_xact_lock(hashtext('zurau'))")
     connection.execute(
@@ -99,6 +100,7 @@ def prepare(connection: psycopg.Connection, target: PostgresTarget, schema: Stru
     )
     if target.create:
         connection.execute(_create_target(target, schema))
+    drop_waiting(connection, target, query, but=waiting)
     columns = sql.SQL(", ").join(map(sql.Identifier, column_names(schema, target)))
     place = beside(target.table, waiting)
     flag = sql.SQL(", false AS {}").format(sql.Identifier(target.delete)) if target.delete else sql.SQL("")
@@ -108,11 +110,28 @@ def prepare(connection: psycopg.Connection, target: PostgresTarget, schema: Stru
         )
     )
     connection.execute(sql.SQL("TRUNCATE {}").format(place))
+    return waiting
 
 
 def waiting_table(query: str, schema: StructType) -> str:
     """A name for each query, and for each set of columns that it has had."""
-    return f"zurau_waiting_{query[:12]}_{zlib.crc32(schema.simpleString().encode()):08x}"
+    return f"{_waiting_prefix(query)}{zlib.crc32(schema.simpleString().encode()):08x}"
+
+
+def drop_waiting(connection: psycopg.Connection, target: PostgresTarget, query: str, *, but: str = "") -> None:
+    """The places where rows of a query waited; all of them, or all but one."""
+    *schema, _ = target.table.split(".")
+    found = connection.execute(
+        "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND starts_with(relname::text, %s) AND relname <> %s"
+        " AND relnamespace = coalesce(to_regnamespace(%s), current_schema()::regnamespace)",
+        [_waiting_prefix(query), but, schema[0] if schema else None],
+    ).fetchall()
+    for (name,) in found:
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(beside(target.table, name)))
+
+
+def _waiting_prefix(query: str) -> str:
+    return f"zurau_waiting_{query[:12]}_"
 
 
 def find_misfits(target: PostgresTarget, schema: StructType) -> list[str]:

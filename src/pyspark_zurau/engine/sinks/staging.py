@@ -16,9 +16,9 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_zurau.checkpoint_lock import local_path
+from pyspark_zurau.history.listing import STAGING
+from pyspark_zurau.spark.checkpoint_lock import local_path
 
-STAGING = ".staging"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pyspark_zurau.engine.declaration import (
     ConsoleTarget,
     DeltaTarget,
+    IcebergTarget,
     ParquetTarget,
     PostgresTarget,
     Sink,
@@ -32,6 +33,14 @@ def start_sink(rows: DataFrame, sink: Sink, checkpoint: str) -> StreamingQuery:
     return start(writer, sink.name, sink.trigger, checkpoint)
 
 
+def clean_up(spark: SparkSession, sink: Sink, checkpoint: str) -> None:
+    """After the end of the sink's query."""
+    if isinstance(sink.target, PostgresTarget):
+        from pyspark_zurau.engine.sinks.postgres import clean_up as drop_waiting
+
+        drop_waiting(spark, sink.target, checkpoint)
+
+
 def start(writer: DataStreamWriter, name: str, trigger: Trigger, checkpoint: str) -> StreamingQuery:
     writer = writer.queryName(name).option("checkpointLocation", checkpoint)
     if trigger.available_now:
@@ -49,6 +58,10 @@ def batches(sink: Sink, checkpoint: str) -> EachBatch:
             from pyspark_zurau.engine.sinks.delta import DeltaBatches
 
             return DeltaBatches(sink.target, sink.mode, checkpoint)
+        case IcebergTarget():
+            from pyspark_zurau.engine.sinks.iceberg import IcebergBatches
+
+            return IcebergBatches(sink.target, sink.mode, checkpoint)
         case PostgresTarget():
             from pyspark_zurau.engine.sinks.postgres import PostgresBatches
 

@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pyspark_zurau.each_batch import write_each_batch
 from pyspark_zurau.engine.declaration import TopicTarget
-from pyspark_zurau.sink import KEEP_TIMESTAMPS, TYPES
-from pyspark_zurau.values import Values
+from pyspark_zurau.options.values import Values
+from pyspark_zurau.writing.each_batch import write_each_batch
+from pyspark_zurau.writing.sink import KEEP_TIMESTAMPS, TYPES
 from zurau.errors import SettingsError
 
 

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from pyspark_zurau.engine.client_config import client_options
-from pyspark_zurau.kafka_settings import Peer, parse_peer
-from pyspark_zurau.values import Values
+from pyspark_zurau.options.kafka_settings import Peer, parse_peer
+from pyspark_zurau.options.values import Values
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.errors import BrokerRefused, UnknownTopic
 from zurau.wire.kafka.error_codes import ErrorCode

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
+from zurau.api.client import Client, ConnectionState
 from zurau.api.response_memory import ResponseShare
 from zurau.api.turns import InTurns
 from zurau.broker.broker import Broker
-from zurau.pending import Running
+from zurau.broker.caller import Caller
+from zurau.ids import Address
 from zurau.ports import Turns
 
 T = TypeVar("T")
 
 #: So many items of an answer take a fraction of a millisecond to encode.
 LONG = 100
-
-
-class Endpoint(NamedTuple):
-    """An address that a client can dial."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class Caller(NamedTuple):
-    """The other end of a connection."""
-
-    host: str
-    #: Where this client shall be told to find this broker.
-    dialled: Endpoint
-    #: Told when a handler that waited can go on; None: it simply does.
-    resume: Callable[[Running[Any]], None] | None = None
-    #: What this client's answers hold; None: nobody counts.
-    responses: ResponseShare | None = None
 
 
 @dataclass(slots=True)
@@ -47,11 +27,25 @@ class Call:
     broker: Broker
     version: int
     client_id: str | None
-    client_host: str
-    dialled: Endpoint
-    responses: ResponseShare | None = None
+    client: Client
     #: The answer may be large too: it is encoded in turns.
     takes_long: bool = False
+
+    @property
+    def caller(self) -> Caller:
+        return self.client.caller
+
+    @property
+    def dialled(self) -> Address:
+        return self.client.dialled
+
+    @property
+    def responses(self) -> ResponseShare | None:
+        return self.client.responses
+
+    @property
+    def connection(self) -> ConnectionState:
+        return self.client.connection
 
     @property
     def turns(self) -> Turns:

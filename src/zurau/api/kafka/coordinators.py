@@ -39,6 +39,6 @@ def pieces(items: Sequence[T]) -> list[tuple[T, ...]]:
 async def ask_group(group_id: str, command: GroupCommand, call: Call) -> Any:
     """The reply of the group's machine; raises `Refused`."""
     try:
-        return await call.broker.group_host(group_id).ask(command)
+        return await call.broker.groups_of(group_id).submit(command)
     except Refused as refused:
         raise Refused(_AS_COORDINATOR.get(refused.code, refused.code), refused.message) from refused

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.config_entries import topic_entries
 from zurau.api.kafka.repeated import named_twice, repeated
+from zurau.broker.config_entries import topic_entries
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.machines.controller.commands import CreateTopic
@@ -53,7 +53,7 @@ def too_many_partitions(counts: Iterable[int]) -> Refused | None:
 
 async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> TopicImage | CreatableTopicResult:
     try:
-        created: TopicImage = await call.broker.controller.ask(_command(topic, validate_only, call))
+        created: TopicImage = await call.broker.controller.submit(_command(topic, validate_only, call))
     except Refused as refused:
         return _refused(topic.name, refused)
     if not validate_only:

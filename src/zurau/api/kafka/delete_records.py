@@ -23,16 +23,16 @@ async def handle(request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResp
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
-                partitions=[_answer(topic.name, wanted, call) async for wanted in call.in_turns(topic.partitions)],
+                partitions=[await _answer(topic.name, each, call) async for each in call.in_turns(topic.partitions)],
             )
             async for topic in call.in_turns(request.topics)
         ]
     )
 
 
-def _answer(topic: str, wanted: DeleteRecordsPartition, call: Call) -> DeleteRecordsPartitionResult:
+async def _answer(topic: str, wanted: DeleteRecordsPartition, call: Call) -> DeleteRecordsPartitionResult:
     try:
-        low_watermark = _delete(topic, wanted, call)
+        low_watermark = await _delete(topic, wanted, call)
     except Refused as refused:
         return DeleteRecordsPartitionResult(
             partition_index=wanted.partition_index, low_watermark=UNKNOWN_OFFSET, error_code=refused.code
@@ -40,11 +40,11 @@ def _answer(topic: str, wanted: DeleteRecordsPartition, call: Call) -> DeleteRec
     return DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=low_watermark)
 
 
-def _delete(topic: str, wanted: DeleteRecordsPartition, call: Call) -> Offset:
+async def _delete(topic: str, wanted: DeleteRecordsPartition, call: Call) -> Offset:
     if is_internal(topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
     partition = call.broker.partition(topic, wanted.partition_index)
     if "delete" not in partition.log.settings.cleanup_policy:
         # A compacted log promises the last record of each key.
         raise Refused(ErrorCode.POLICY_VIOLATION)
-    return partition.delete_records_before(wanted.offset)
+    return await partition.delete_records_before(wanted.offset)

@@ -40,7 +40,7 @@ async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
         name, topic_id = topic.name, topic.topic_id
         if not call.broker.settings.delete_topic_enable:
             raise _deletion_disabled(call.version)
-        await call.broker.controller.ask(DeleteTopic(topic.topic_id))
+        await call.broker.controller.submit(DeleteTopic(topic.topic_id))
     except Refused as refused:
         if wanted.name is not None and refused.code == ErrorCode.UNKNOWN_TOPIC_ID:
             # Somebody else deletes it: that is decided, though not yet to be seen.

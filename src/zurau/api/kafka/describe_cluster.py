@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zurau.api.kafka import authorized_operations
 from zurau.api.kafka.call import Call
+from zurau.broker.leadership import addresses, controller_of
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -26,7 +27,10 @@ async def handle(request: DescribeClusterRequest, call: Call) -> DescribeCluster
     asks_rights = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=broker.broker_id,
-        brokers=[DescribeClusterBroker(broker_id=broker.broker_id, host=call.dialled.host, port=call.dialled.port)],
+        controller_id=controller_of(broker),
+        brokers=[
+            DescribeClusterBroker(broker_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
+            for each in addresses(broker, call.caller, call.dialled)
+        ],
         cluster_authorized_operations=authorized_operations.ON_CLUSTER if asks_rights else NOT_ASKED_FOR,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.config_entries import ConfigEntry, all_brokers_entries, broker_entries, topic_entries
+from zurau.broker.config_entries import ConfigEntry, describe_broker, describe_topic
 from zurau.errors import Refused
 from zurau.machines.controller.commands import ResourceType
-from zurau.machines.controller.image import ALL_BROKERS
-from zurau.machines.controller.names import check_topic_name
+from zurau.settings import INT32_MAX, Setting
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -53,17 +52,9 @@ def _entries_of(resource: DescribeConfigsResource, call: Call) -> list[ConfigEnt
     name = resource.resource_name
     match resource.resource_type:
         case ResourceType.TOPIC:
-            topic = call.broker.image.topics.get(name)
-            if topic is None:
-                check_topic_name(name)
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-            return topic_entries(topic.configs, call.broker)
+            return describe_topic(name, call.caller, call.broker)
         case ResourceType.BROKER:
-            if name == ALL_BROKERS:
-                return all_brokers_entries(call.broker)
-            if name == str(call.broker.broker_id):
-                return broker_entries(call.broker)
-            raise Refused(ErrorCode.INVALID_REQUEST, f"this is broker {call.broker.broker_id}; ask {name!r} itself")
+            return describe_broker(name, call.caller, call.broker)
         case ResourceType.BROKER_LOGGER if name == str(call.broker.broker_id):
             return []
         case ResourceType.GROUP | ResourceType.CLIENT_METRICS if name:
@@ -87,6 +78,14 @@ def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfi
         config_source=entry.source,
         is_sensitive=False,
         synonyms=synonyms,
-        config_type=entry.type_number,
+        config_type=_type_number(entry.setting),
         documentation=entry.setting.doc if request.include_documentation else None,
     )
+
+
+def _type_number(setting: Setting) -> int:
+    """Kafka's number of the kind of value."""
+    if setting.kind is int:
+        is_wide = setting.at_most is None or setting.at_most > INT32_MAX
+        return 5 if is_wide else 3
+    return {bool: 1, str: 2, float: 6, tuple: 7}[setting.kind]

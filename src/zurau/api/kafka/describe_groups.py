@@ -5,9 +5,9 @@ Until version 5 a group that does not exist is described as dead, without an err
 
 from __future__ import annotations
 
-from zurau.api.kafka.authorized_operations import Operation
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group
+from zurau.broker.authorization import Operation
 from zurau.errors import Refused
 from zurau.machines.groups.commands import DescribeGroup, GroupDescription
 from zurau.machines.groups.group import GroupState

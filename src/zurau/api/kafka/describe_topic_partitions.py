@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from zurau.api.kafka import authorized_operations
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.leadership import leadership_of
+from zurau.broker.leadership import leadership_of
 from zurau.machines.controller.image import PartitionImage, TopicImage
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_topic_partitions import (

@@ -1,23 +1,18 @@
-"""From a frame to the bytes that answer it.
-
-Handlers and their messages are imported when they are first asked for, so that a broker starts quickly and holds only
-what its clients use.
-"""
+"""From a frame to the bytes that answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
-from functools import cache
-from importlib import import_module
-from typing import Any, cast
+from collections.abc import Generator
 
-from zurau.api.kafka.call import Call, Caller
+from zurau.api.client import Client
+from zurau.api.kafka.call import Call
+from zurau.api.kafka.handlers import HANDLERS
 from zurau.api.turns import finish_in_turns
+from zurau.broker.authorization import authorize
 from zurau.broker.broker import Broker
 from zurau.pending import Pending, done, start
 from zurau.ports import Buffer
 from zurau.settings import KIB
-from zurau.wire.kafka.apis import APIS
 from zurau.wire.kafka.frames import (
     RequestHeader,
     UnsupportedVersion,
@@ -35,31 +30,34 @@ PRODUCE = 0
 #: list a thousand things, which takes about a millisecond.
 LARGE_BYTES = 4 * KIB
 
-Handler = Callable[[Any, Call], Awaitable[Any]]
 #: The bytes to send, in pieces; empty when the client wants no answer.
 Answer = list[Buffer]
 
 
-def answer(frame: memoryview, caller: Caller, broker: Broker) -> tuple[RequestHeader, Pending[Answer]]:
+def answer(frame: memoryview, client: Client, broker: Broker) -> tuple[RequestHeader, Pending[Answer]]:
     """Start to answer a request. Raises `ProtocolViolation` for one that cannot be understood."""
     try:
         if len(frame) > LARGE_BYTES and api_key_of(frame) != PRODUCE:
             header, steps = decode_request_in_steps(frame)
-            return header, start(_respond_in_turns(header, steps, _call(header, caller, broker)), caller.resume)
+            return header, start(_respond_in_turns(header, steps, _call(header, client, broker)), client.resume)
         header, request = decode_request(frame)
     except UnsupportedVersion as unsupported:
         if unsupported.header.api_key != API_VERSIONS:
             raise
         return unsupported.header, done(_offer_version_zero(unsupported.header))
-    return header, start(_respond(header, request, _call(header, caller, broker)), caller.resume)
+    return header, start(_respond(header, request, _call(header, client, broker)), client.resume)
 
 
-def _call(header: RequestHeader, caller: Caller, broker: Broker) -> Call:
-    return Call(broker, header.api_version, header.client_id, caller.host, caller.dialled, caller.responses)
+def _call(header: RequestHeader, client: Client, broker: Broker) -> Call:
+    return Call(broker, header.api_version, header.client_id, client)
 
 
-async def _respond(header: RequestHeader, request: Any, call: Call) -> Answer:
-    response = await handler_of(header.api_key)(request, call)
+async def _respond(header: RequestHeader, request: Message, call: Call) -> Answer:
+    handler = HANDLERS[header.api_key]
+    # Whether the caller may ask this at all. Whether it may of each thing that it names, only the handler sees.
+    for permission, resource in handler.checks:
+        authorize(call.client.caller, permission, resource)
+    response = await handler.handle(request, call)
     if response is None:
         return []
     if call.takes_long:
@@ -72,12 +70,6 @@ async def _respond_in_turns(
 ) -> Answer:
     request, _ = await finish_in_turns(steps, call.turns)
     return await _respond(header, request, call)
-
-
-@cache
-def handler_of(api_key: int) -> Handler:
-    """The `handle` of the file that is named like the API."""
-    return cast("Handler", import_module(f"zurau.api.kafka.{APIS[api_key].module}").handle)
 
 
 def _offer_version_zero(header: RequestHeader) -> Answer:

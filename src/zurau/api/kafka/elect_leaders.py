@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.leadership import leadership_of
+from zurau.broker.leadership import leadership_of
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.elect_leaders import (
     ElectLeadersRequest,

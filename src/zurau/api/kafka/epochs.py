@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from zurau.epochs import NO_EPOCH
 from zurau.errors import Refused
 from zurau.ids import Epoch, Offset
+from zurau.log.epochs import end_offset_for
 from zurau.partition.partition import Partition
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.fetch import EpochEndOffset
-
-NO_EPOCH = -1
 
 
 def check_leader_epoch(clients_epoch: Epoch, partition: Partition) -> None:
@@ -24,7 +24,7 @@ def find_divergence(last_fetched_epoch: Epoch, fetch_offset: Offset, partition: 
     """Where a reader's history parts from ours, if it does: it must go back to there."""
     if last_fetched_epoch == NO_EPOCH:
         return None
-    epoch, end_offset = partition.log.epochs.end_offset_for(last_fetched_epoch, partition.log.end_offset)
+    epoch, end_offset = end_offset_for(partition.log.epochs, last_fetched_epoch, partition.log.end_offset)
     if epoch == last_fetched_epoch and fetch_offset <= end_offset:
         return None
     return EpochEndOffset(epoch=epoch, end_offset=end_offset)

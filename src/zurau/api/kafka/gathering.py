@@ -9,12 +9,14 @@ nothing. Its look at many partitions is cut into turns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.epochs import NO_EPOCH, check_leader_epoch, find_divergence
+from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
+from zurau.api.timeouts import with_timeout
 from zurau.api.turns import InTurns
-from zurau.api.within import within
+from zurau.epochs import NO_EPOCH
 from zurau.errors import OffsetOutOfRange, Refused
 from zurau.ids import NO_TOPIC_ID, Offset, TopicId
 from zurau.partition.partition import Partition
@@ -32,6 +34,8 @@ ZSTD_SINCE = 10
 LOOP_READ_BYTES = 1 * MIB
 #: What is less is not counted as memory of answers until it turns out that the client does not take it.
 COUNTED_BYTES = 4 * KIB
+#: What a fetch holds for each of its partitions while it waits, besides the bytes of the request.
+READING_BYTES = 600
 #: A fetch lets records gather for this part of the time that it has waited.
 GATHERING_PART = 8
 
@@ -54,6 +58,12 @@ class Reading:
     seen_upto: Offset = -1
     is_full: bool = False
     wait: Pending[None] | None = None
+    #: Told when there is more. A method of an object that is there anyway: thousands of these wait at a time.
+    woken: Callable[[Reading], None] | None = None
+
+    def wake(self, _: Pending[None]) -> None:
+        assert self.woken is not None, "it waited"
+        self.woken(self)
 
     def forget(self) -> None:
         self.data = b""
@@ -93,12 +103,14 @@ class Gathering:
     async def run(self, min_bytes: int, max_wait_ms: int) -> None:
         began_ms = self._clock.monotonic_ms()
         deadline_ms = began_ms + max_wait_ms
+        held_bytes = READING_BYTES * len(self._readings)
+        self._call.connection.waiting_bytes += held_bytes
         try:
             await self._look(self._readings, deadline_ms)
             while self._readings and not self._has_news and self._size < min(min_bytes, self._limit):
                 await self._drop()
                 wake_up = await self._watch(self._woken or self._readings)
-                if not await within(deadline_ms - self._clock.monotonic_ms(), wake_up, self._clock):
+                if not await with_timeout(deadline_ms - self._clock.monotonic_ms(), wake_up, self._clock):
                     break
                 if self._size:
                     await self._let_gather(began_ms, deadline_ms)
@@ -106,6 +118,7 @@ class Gathering:
             if self._has_dropped:
                 await self._read_again(deadline_ms)
         finally:
+            self._call.connection.waiting_bytes -= held_bytes
             if self._wake_up is not None:
                 self._stop_watching()
 
@@ -198,6 +211,7 @@ class Gathering:
         if not reading.topic:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = reading.partition = self._call.broker.partition(reading.topic, wanted.partition)
+        partition.require_leadership()
         if reading.topic_id not in (NO_TOPIC_ID, partition.topic_id):
             raise Refused(ErrorCode.INCONSISTENT_TOPIC_ID)
         if wanted.current_leader_epoch != NO_EPOCH:
@@ -243,13 +257,14 @@ class Gathering:
     async def _watch(self, readings: list[Reading]) -> Pending[None]:
         """Done when one of these, or of those watched before, has more than was seen."""
         self._woken, self._wake_up = [], Pending()
-        wake_up = self._wake_up
+        wake_up, woke = self._wake_up, self._woke
         async for reading in InTurns(readings, self._turns):
             partition = reading.partition
             assert partition is not None
             if not reading.is_full and partition.fault is None:  # or else nothing more will come, at least for a while
-                reading.wait = partition.wait_high_watermark(reading.seen_upto + 1)
-                reading.wait.then(lambda _, reading=reading: self._woke(reading))  # type: ignore[misc]
+                reading.wait = partition.wait_readable(reading.seen_upto + 1)
+                reading.woken = woke
+                reading.wait.then(reading.wake)
         return wake_up
 
     def _woke(self, reading: Reading) -> None:
@@ -262,7 +277,7 @@ class Gathering:
         now_ms = self._clock.monotonic_ms()
         pause_ms = min((now_ms - began_ms) / GATHERING_PART, deadline_ms - now_ms)
         if pause_ms >= 1:
-            await within(pause_ms, Pending(), self._clock)
+            await with_timeout(pause_ms, Pending(), self._clock)
 
     def _stop_watching(self) -> None:
         for reading in self._readings:

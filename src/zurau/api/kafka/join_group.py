@@ -36,7 +36,7 @@ def _command(request: JoinGroupRequest, call: Call) -> JoinGroup:
         instance_id=request.group_instance_id,
         client_id=call.client_id or "",
         # With the slash that Java prints before an address: tools are used to it.
-        client_host=f"/{call.client_host}",
+        client_host=f"/{call.caller.host}",
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms if has_rebalance_timeout else request.session_timeout_ms,
         protocol_type=request.protocol_type,

@@ -18,8 +18,8 @@ async def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
         return ListGroupsResponse()
     found: list[commands.ListedGroup] = []
     try:
-        async for host in call.in_turns(call.broker.group_hosts()):
-            found += sorted((await host.ask(commands.ListGroups())).groups)
+        async for runtime in call.in_turns(call.broker.group_runtimes()):
+            found += sorted((await runtime.submit(commands.ListGroups())).groups)
     except Refused as refused:
         return ListGroupsResponse(error_code=refused.code)
     return ListGroupsResponse(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch
-from zurau.errors import DiskFault, Refused
+from zurau.broker.offset_lookup import latest_offset, offset_at_time, offset_of_max_timestamp
+from zurau.errors import Refused
 from zurau.ids import Epoch, Offset
-from zurau.partition.partition import Partition, refusal
+from zurau.partition.partition import Partition
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.list_offsets import (
@@ -88,31 +88,17 @@ def _epoch_at(partition: Partition, offset: Offset) -> Epoch:
 
 async def _find(partition: Partition, timestamp: int, committed_only: bool, call: Call) -> tuple[Offset, int]:
     """The offset, and the timestamp of the record there where it was looked for by time."""
-    log = partition.log
     if timestamp < 0 and call.version < SPECIAL_SINCE.get(timestamp, INT64_MAX):
         raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"{timestamp} has no meaning in version {call.version}")
-    if timestamp == LATEST and partition.fault is None:
-        # So that a producer that was acknowledged without a flush (acks=1) finds its own records counted.
-        await partition.wait_high_watermark(log.end_offset)
-    upto = partition.readable_upto(committed_only=committed_only)
+    partition.require_established()
     if timestamp == LATEST:
-        return upto, -1
+        return await latest_offset(partition, committed_only=committed_only), -1
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return log.start_offset, -1
+        return partition.log.start_offset, -1
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return NOT_FOUND
     if timestamp == MAX_TIMESTAMP:
-        return await _look(lambda: log.find_max_timestamp(upto), call)
-    return await _look(lambda: log.find_by_timestamp(timestamp, upto), call)
-
-
-async def _look(search: Callable[[], tuple[Offset, int] | None], call: Call) -> tuple[Offset, int]:
-    """Search in a worker, one search at a time: what is unpacked for it may be large."""
-    searching = call.broker.searches.run(search)
-    try:
-        found = await searching
-    except DiskFault as fault:
-        raise refusal(fault) from fault
-    finally:
-        searching.resolve(None)  # if its client has left it need not begin
+        found = await offset_of_max_timestamp(partition, call.caller, call.broker, committed_only=committed_only)
+    else:
+        found = await offset_at_time(timestamp, partition, call.caller, call.broker, committed_only=committed_only)
     return found or NOT_FOUND

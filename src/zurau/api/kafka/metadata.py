@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from zurau.api.kafka import authorized_operations
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.leadership import leadership_of, nodes
+from zurau.broker.auto_create import create_missing_topics
+from zurau.broker.leadership import addresses, controller_of, leadership_of, nodes
 from zurau.errors import Refused
 from zurau.ids import TopicId
-from zurau.machines.controller.commands import CreateTopic
 from zurau.machines.controller.image import PartitionImage, TopicImage
-from zurau.machines.controller.names import check_topic_name, is_internal, is_lawful
-from zurau.pending import all_of
+from zurau.machines.controller.names import check_topic_name
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.metadata import (
     MetadataRequest,
@@ -25,8 +22,6 @@ from zurau.wire.kafka.schema import NOT_ASKED_FOR
 
 #: The first version in which a topic may be asked for by its id.
 BY_ID_SINCE = 12
-#: Topics that one request creates; clients ask again for the others, as they do until a new topic has its leaders.
-AUTO_CREATED_MAX = 500
 
 
 async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
@@ -36,43 +31,25 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
         topics = [await _described(topic, request, call) async for topic in call.in_turns(known)]
     else:
         wanted = {(topic.name, topic.topic_id): None async for topic in call.in_turns(request.topics)}
-        refusals = await _create_missing([name for name, _ in wanted if name is not None], request, call)
+        refusals: dict[str, Refused] = {}
+        if request.allow_auto_topic_creation:
+            names = [name for name, _ in wanted if name is not None]
+            refusals = await create_missing_topics(names, call.caller, broker)
         topics = [
             await _answer(name, TopicId(topic_id), refusals, request, call)
             async for name, topic_id in call.in_turns(wanted)
         ]
     asks_rights = request.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node_id=broker.broker_id, host=call.dialled.host, port=call.dialled.port)],
+        brokers=[
+            MetadataResponseBroker(node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
+            for each in addresses(broker, call.caller, call.dialled)
+        ],
         cluster_id=broker.cluster_id,
-        controller_id=broker.broker_id,
+        controller_id=controller_of(broker),
         topics=topics,
         cluster_authorized_operations=authorized_operations.ON_CLUSTER if asks_rights else NOT_ASKED_FOR,
     )
-
-
-async def _create_missing(names: Sequence[str], request: MetadataRequest, call: Call) -> dict[str, Refused]:
-    """Create what is not there, if client and broker agree to that; returns what could not be created and why."""
-    broker = call.broker
-    if not (request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable):
-        return {}
-    missing = [
-        name
-        async for name in call.in_turns(names)
-        if name not in broker.image.topics and not is_internal(name) and is_lawful(name)
-    ]
-    asked = {
-        name: broker.controller.ask(CreateTopic(name, TopicId(broker.randomness.bytes(16))))
-        async for name in call.in_turns(missing[:AUTO_CREATED_MAX])
-    }
-    await all_of(asked.values())
-    refusals = dict.fromkeys(missing[AUTO_CREATED_MAX:], Refused(ErrorCode.LEADER_NOT_AVAILABLE, "ask again"))
-    for name, created in asked.items():
-        try:
-            await call.broker.opened(created.result().topic_id)
-        except Refused as refused:
-            refusals[name] = refused
-    return refusals
 
 
 async def _answer(

@@ -26,7 +26,7 @@ from zurau.wire.kafka.messages.offset_commit import (
 
 TOPIC_IDS_SINCE = 10
 
-Piece = Sequence[tuple[TopicPartition, OffsetCommitRequestPartition]]
+Piece = Sequence[tuple[TopicPartition, NewOffset]]
 
 
 async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
@@ -37,7 +37,12 @@ async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitRespon
         if name is not None
         async for partition in call.in_turns(topic.partitions)
     }
-    known = [item async for item in call.in_turns(wanted.items()) if call.broker.image.has_partition(item[0])]
+    image = call.broker.image
+    known = [
+        (name, _new_offset(partition, image.topics[name.topic].topic_id))
+        async for name, partition in call.in_turns(wanted.items())
+        if image.has_partition(name)
+    ]
     # All are asked for before the first is awaited, so that they share one flush.
     asked = [start(_commit(piece, request, call)) async for piece in call.in_turns(pieces(known))]
     await all_of(asked)
@@ -79,17 +84,17 @@ async def _commit(partitions: Piece, request: OffsetCommitRequest, call: Call) -
     return reply.codes
 
 
+def _new_offset(partition: OffsetCommitRequestPartition, topic_id: TopicId) -> NewOffset:
+    offset, epoch = partition.committed_offset, partition.committed_leader_epoch
+    return NewOffset(offset, epoch, partition.committed_metadata or "", topic_id)
+
+
 def _command(request: OffsetCommitRequest, partitions: Piece) -> CommitOffsets:
     return CommitOffsets(
         group_id=request.group_id,
         generation=request.generation_id_or_member_epoch,
         member_id=request.member_id,
         instance_id=request.group_instance_id,
-        offsets={
-            name: NewOffset(
-                partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
-            )
-            for name, partition in partitions
-        },
+        offsets=dict(partitions),
         retention_ms=request.retention_time_ms if request.retention_time_ms >= 0 else None,
     )

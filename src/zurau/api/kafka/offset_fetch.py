@@ -136,14 +136,21 @@ def _id_of(name: str, call: Call) -> bytes:
 async def _fetch(group_id: str, partitions: list[TopicPartition] | None, call: Call) -> Offsets:
     if partitions is None:
         everything: OffsetsFetched = await ask_group(group_id, FetchOffsets(group_id), call)
-        return everything.offsets
+        found = everything.offsets.items()
+        return {name: committed async for name, committed in call.in_turns(found) if _is_present(name, committed, call)}
     commands = [FetchOffsets(group_id, piece) for piece in pieces(partitions)]
     asked = [start(ask_group(group_id, command, call)) async for command in call.in_turns(commands)]
     await all_of(asked)
     offsets: dict[TopicPartition, CommittedOffset | None] = {}
     async for fetched in call.in_turns(asked):
-        offsets |= fetched.result().offsets
+        for name, committed in fetched.result().offsets.items():
+            offsets[name] = committed if _is_present(name, committed, call) else None
     return offsets
+
+
+def _is_present(name: TopicPartition, committed: CommittedOffset | None, call: Call) -> bool:
+    """Not of a topic that had this name before, and whose offsets are about to be removed."""
+    return committed is not None and committed.topic_id in (NO_TOPIC_ID, _id_of(name.topic, call))
 
 
 async def _partitions(topics: Topics, call: Call) -> list[TopicPartition] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch
 from zurau.errors import Refused
+from zurau.log.epochs import end_offset_for
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -37,7 +38,7 @@ def _find(topic: str, wanted: OffsetForLeaderPartition, call: Call) -> EpochEndO
         # The epoch that is still going on ends, for a consumer, where it may read to.
         epoch, end_offset = wanted.leader_epoch, partition.high_watermark
     else:
-        epoch, end_offset = partition.log.epochs.end_offset_for(wanted.leader_epoch, partition.log.end_offset)
+        epoch, end_offset = end_offset_for(partition.log.epochs, wanted.leader_epoch, partition.log.end_offset)
     return EpochEndOffset(
         error_code=ErrorCode.NONE, partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset
     )

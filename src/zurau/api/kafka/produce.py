@@ -5,11 +5,12 @@ acks=0 gets no answer at all, acks=1 one as soon as the leader has written, acks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from zurau.api.kafka.call import Call
-from zurau.api.within import within
+import msgspec
+
+from zurau.api.kafka.call import LONG, Call
+from zurau.api.timeouts import with_timeout
 from zurau.errors import ProtocolViolation, Refused
 from zurau.machines.controller.names import is_internal
 from zurau.partition.admission import InvalidRecords, read_header
@@ -33,8 +34,7 @@ ZSTD_SINCE = 7
 _DONE = done(None)
 
 
-@dataclass(slots=True)
-class _Written:
+class _Written(msgspec.Struct):
     """A batch in the log, and when it may be acknowledged."""
 
     partition: Partition
@@ -44,14 +44,13 @@ class _Written:
 
 #: What became of a batch, if it is known yet.
 Outcome = _Written | Refused | Pending[Any]
+#: Of one topic, by partition.
+Outcomes = tuple[str, list[tuple[int, Outcome]]]
 
 
 async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     later: list[Pending[Outcome]] = []
-    outcomes = [
-        (topic.name, [(data.index, _append(topic.name, data, request, call, later)) for data in topic.partition_data])
-        for topic in request.topic_data
-    ]
+    outcomes = await _append_all(request, call, later)
     # What is written need not stay in memory while the flush is waited for: the next frame is received in its place.
     request.topic_data.clear()
     if later:
@@ -62,19 +61,45 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
         return None
     if request.acks == ACKS_ALL:
         written = [outcome for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, _Written)]
-        await within(request.timeout_ms, all_of(each.acknowledged for each in written), call.broker.clock)
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic,
-                partition_responses=[_answer(index, outcome, request.timeout_ms) for index, outcome in partitions],
-            )
-            for topic, partitions in outcomes
-        ]
-    )
+        waiting = [each.acknowledged for each in written if not each.acknowledged.is_done]
+        if waiting:
+            await with_timeout(request.timeout_ms, all_of(waiting), call.broker.clock)
+    return ProduceResponse(responses=await _answer_all(outcomes, request.timeout_ms, call))
 
 
-def _require_success(outcomes: list[tuple[str, list[tuple[int, Outcome]]]]) -> None:
+async def _append_all(request: ProduceRequest, call: Call, later: list[Pending[Outcome]]) -> list[Outcomes]:
+    """In turns, and no other produce of this client comes in between."""
+    turns = call.turns
+    try:
+        outcomes: list[Outcomes] = []
+        for topic in request.topic_data:
+            written: list[tuple[int, Outcome]] = []
+            outcomes.append((topic.name, written))
+            for data in topic.partition_data:
+                if (written or len(outcomes) > 1) and turns.is_over():
+                    call.connection.is_appending = True
+                    await turns.next()
+                written.append((data.index, _append(topic.name, data, request, call, later)))
+        return outcomes
+    finally:
+        call.connection.is_appending = False
+
+
+async def _answer_all(outcomes: list[Outcomes], timeout_ms: int, call: Call) -> list[TopicProduceResponse]:
+    """In turns. Written out, because most produces are for one partition, and `in_turns` costs as much as the rest."""
+    topics, turns = [], call.turns
+    for topic, partitions in outcomes:
+        answers: list[PartitionProduceResponse] = []
+        for index, outcome in partitions:
+            if answers and turns.is_over():
+                await turns.next()
+            answers.append(_answer(index, outcome, timeout_ms))
+        topics.append(TopicProduceResponse(name=topic, partition_responses=answers))
+        call.takes_long = call.takes_long or len(answers) > LONG
+    return topics
+
+
+def _require_success(outcomes: list[Outcomes]) -> None:
     """A client that wants no answers learns of an error as with Kafka: by a closed connection, and looks anew."""
     for topic, partitions in outcomes:
         for index, outcome in partitions:
@@ -95,7 +120,13 @@ def _append(
         partition = call.broker.partition(topic, data.index)
         if acks == ACKS_ALL:
             partition.require_in_sync_replicas()
-        appended = _append_batch(partition, data, call.version)
+        batch = data.records
+        if not isinstance(batch, memoryview) or not batch:
+            raise Refused(ErrorCode.INVALID_RECORD, "there are no records for this partition in the request")
+        header = read_header(batch)
+        if call.version < ZSTD_SINCE and header.compression == Compression.ZSTD:
+            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {ZSTD_SINCE} or later")
+        appended = partition.append(batch, header, call.connection)
     except Refused as refused:
         return refused
     if isinstance(appended, Pending):
@@ -116,18 +147,8 @@ def _known(outcome: Outcome) -> Outcome:
 
 
 def _written(partition: Partition, appended: Appended, acks: int) -> _Written:
-    committed = partition.wait_high_watermark(appended.next_offset) if acks == ACKS_ALL else _DONE
+    committed = partition.wait_committed(appended.next_offset) if acks == ACKS_ALL else _DONE
     return _Written(partition, appended, committed)
-
-
-def _append_batch(partition: Partition, data: PartitionProduceData, version: int) -> Appended | Pending[Appended]:
-    batch = data.records
-    if not isinstance(batch, memoryview) or not batch:
-        raise Refused(ErrorCode.INVALID_RECORD, "there are no records for this partition in the request")
-    header = read_header(batch)
-    if header.compression == Compression.ZSTD and version < ZSTD_SINCE:
-        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {ZSTD_SINCE} or later")
-    return partition.append(batch, header)
 
 
 def _answer(index: int, outcome: Outcome, timeout_ms: int) -> PartitionProduceResponse:

@@ -19,11 +19,24 @@ class BrokerAdded(Value):
     broker_id: BrokerId
 
 
+class BrokerFencingChanged(Value):
+    """A broker was fenced or unfenced, or is about to stop."""
+
+    broker_id: BrokerId
+
+
 class TopicAdded(Value):
     topic: TopicImage
 
 
 class PartitionsAdded(Value):
+    topic: TopicImage
+    partitions: Sequence[PartitionImage]
+
+
+class PartitionStatesChanged(Value):
+    """Other leaders or in-sync sets, or replicas that have other names."""
+
     topic: TopicImage
     partitions: Sequence[PartitionImage]
 
@@ -44,4 +57,13 @@ class BrokerConfigChanged(Value):
     resource_name: str
 
 
-Change = BrokerAdded | TopicAdded | PartitionsAdded | TopicRemoved | TopicConfigChanged | BrokerConfigChanged
+Change = (
+    BrokerAdded
+    | BrokerFencingChanged
+    | TopicAdded
+    | PartitionsAdded
+    | PartitionStatesChanged
+    | TopicRemoved
+    | TopicConfigChanged
+    | BrokerConfigChanged
+)

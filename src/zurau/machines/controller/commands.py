@@ -2,7 +2,10 @@
 
 | command               | reply                                                     |
 |-----------------------|-----------------------------------------------------------|
-| `RegisterBroker`      | None                                                      |
+| `RegisterBroker`      | the broker epoch: the offset of the registration          |
+| `BrokerHeartbeat`     | `BrokerHeartbeatReply`                                    |
+| `AlterPartition`      | `PartitionImage`: the partition as it is now              |
+| `RenameReplica`       | None                                                      |
 | `CreateTopic`         | `TopicImage`: the topic as it is, or (validate_only) would be |
 | `DeleteTopic`         | None                                                      |
 | `CreatePartitions`    | None                                                      |
@@ -18,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from zurau.ids import BrokerId, TopicId
+from zurau.ids import BrokerId, Epoch, Offset, PartitionId, ReplicaId, TopicId
+from zurau.machines.controller.image import Listener
 from zurau.machines.machine import Value
 
 
@@ -42,9 +46,59 @@ class ConfigOperation(IntEnum):
 
 
 class RegisterBroker(Value):
+    """A broker has started. It is fenced until a heartbeat says that it has seen its own registration."""
+
     broker_id: BrokerId
     directory_id: bytes
+    #: Drawn at random at each start.
     incarnation_id: bytes
+    listeners: tuple[Listener, ...] = ()
+    rack: str | None = None
+    #: The broker epoch of the start that ended in good order and lost nothing since; -1: it may have lost what was not
+    #: flushed. A start that was never registered keeps what the one before it left here.
+    previous_broker_epoch: Epoch = -1
+    #: The incarnations that the directory remembers: the last one that it knows to be registered, and all since. One
+    #: that does not remember the registered one is an old copy of a disk. None: it does not write them down.
+    remembered_incarnations: tuple[bytes, ...] | None = None
+
+
+class BrokerHeartbeat(Value):
+    broker_id: BrokerId
+    broker_epoch: Epoch
+    #: Up to and with this offset, the broker has applied the committed metadata.
+    metadata_offset: Offset
+    #: Its replicas that do not work: their disk failed, or they led before a restart and have forgotten it.
+    failed: frozenset[PartitionId] = frozenset()
+    wants_shutdown: bool = False
+
+
+class BrokerHeartbeatReply(Value):
+    is_fenced: bool
+    #: Nobody needs it any more. Asked for with `wants_shutdown`.
+    should_shut_down: bool = False
+
+
+class AlterPartition(Value):
+    """The leader of a partition in in-sync mode wants another in-sync set."""
+
+    partition: PartitionId
+    leader: ReplicaId
+    leader_epoch: Epoch
+    #: Of the state that it wants to change.
+    partition_epoch: Epoch
+    in_sync: tuple[ReplicaId, ...]
+    #: One for each of the above: a broker that has been restarted since is not the one that was caught up.
+    broker_epochs: tuple[Epoch, ...]
+
+
+class RenameReplica(Value):
+    """A replica has lost something that it had promised, so it goes on as another one."""
+
+    broker_id: BrokerId
+    broker_epoch: Epoch
+    partition: PartitionId
+    #: Drawn at random, and never used before.
+    directory: str
 
 
 class CreateTopic(Value):
@@ -104,5 +158,14 @@ class AllocateProducerIds(Value):
 
 
 ControllerCommand = (
-    RegisterBroker | CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs | ReplaceConfigs | AllocateProducerIds
+    RegisterBroker
+    | BrokerHeartbeat
+    | AlterPartition
+    | RenameReplica
+    | CreateTopic
+    | DeleteTopic
+    | CreatePartitions
+    | AlterConfigs
+    | ReplaceConfigs
+    | AllocateProducerIds
 )

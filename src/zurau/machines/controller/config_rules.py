@@ -11,7 +11,7 @@ The settings of a log are handed in as a value: a machine does not know what a l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from zurau.errors import Refused, SettingsError
 from zurau.ids import BrokerId
@@ -19,7 +19,18 @@ from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
 from zurau.settings import Setting, did_you_mean, settings_of, with_values
 from zurau.wire.kafka.error_codes import ErrorCode
 
-S = TypeVar("S")
+
+class TopicSettings(Protocol):
+    """What the controller itself has to know of a topic's settings."""
+
+    @property
+    def replication_mode(self) -> str: ...
+
+    @property
+    def waits_for_flush(self) -> bool: ...
+
+
+S = TypeVar("S", bound=TopicSettings)
 
 
 class ConfigScope(Generic[S]):
@@ -48,7 +59,11 @@ class ConfigScope(Generic[S]):
         return checked
 
     def laid_over(self, base: S, configs: Mapping[str, str]) -> S:
-        return with_values(base, {self._settings[name].kafka_name: text for name, text in configs.items()})
+        """What is too small or too large was taken by an older release, and counts as the nearest that is allowed."""
+        settings = {name: self._settings[name] for name in configs}
+        return with_values(
+            base, {one.kafka_name: one.text(one.nearest(configs[name])) for name, one in settings.items()}
+        )
 
     def _plain(self, name: str, text: str | None) -> str:
         setting = self.find(name)
@@ -69,8 +84,14 @@ class ConfigRules(Generic[S]):
 
     def broker_defaults(self, image: ClusterImage, broker_id: BrokerId) -> S:
         """What a topic that sets nothing goes by on a broker."""
-        for_all = self.broker.laid_over(self._topic_defaults, image.broker_configs.get(ALL_BROKERS, {}))
-        return self.broker.laid_over(for_all, image.broker_configs.get(str(broker_id), {}))
+        return self.broker.laid_over(self._for_all(image), image.broker_configs.get(str(broker_id), {}))
+
+    def cluster_settings(self, image: ClusterImage, configs: Mapping[str, str]) -> S:
+        """What a topic with these configs goes by, on a broker that was started as the controller's."""
+        return self.topic.laid_over(self._for_all(image), configs)
+
+    def _for_all(self, image: ClusterImage) -> S:
+        return self.broker.laid_over(self._topic_defaults, image.broker_configs.get(ALL_BROKERS, {}))
 
     def topic_settings(self, image: ClusterImage, broker_id: BrokerId, configs: Mapping[str, str]) -> S:
         """What a topic with these configs goes by on a broker."""

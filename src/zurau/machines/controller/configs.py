@@ -13,7 +13,7 @@ from zurau.errors import Refused
 from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, ConfigOperation, ReplaceConfigs, ResourceType
 from zurau.machines.controller.config_rules import ConfigRules, ConfigScope
 from zurau.machines.controller.decided import Decided
-from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
+from zurau.machines.controller.image import ALL_BROKERS, QUORUM, REPLICATION_MODE, ClusterImage, TopicImage
 from zurau.machines.controller.records import ConfigsChanged, ConfigValue
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -54,14 +54,38 @@ def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterCo
     wanted: dict[str, str | None] = dict(before)
     for edit in command.edits:
         _edit(scope, wanted, edit)
-    return _difference(command, before, scope.checked(wanted))
+    after = scope.checked(wanted)
+    _check_fixed(image, rules, command, after)
+    return _difference(command, before, after)
 
 
 def replace_configs(image: ClusterImage, rules: ConfigRules[Any], command: ReplaceConfigs) -> Decided:
     if command.resource_type in WITHOUT_SETTINGS:
         return _refuse_to_set(image, command, command.configs)
     scope, before = _resource(image, rules, command)
-    return _difference(command, before, scope.checked(command.configs))
+    after = scope.checked({**_fixed(image.topics.get(command.resource_name), command), **command.configs})
+    _check_fixed(image, rules, command, after)
+    return _difference(command, before, after)
+
+
+def _fixed(topic: TopicImage | None, command: AlterConfigs | ReplaceConfigs) -> dict[str, str]:
+    """What a topic in in-sync mode was created with for good."""
+    if command.resource_type != ResourceType.TOPIC or topic is None or not topic.is_in_sync_mode:
+        return {}
+    return {name: topic.configs[name] for name in (REPLICATION_MODE, "flush") if name in topic.configs}
+
+
+def _check_fixed(
+    image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs | ReplaceConfigs, after: Mapping[str, str]
+) -> None:
+    if command.resource_type == ResourceType.TOPIC:
+        topic = image.topics[command.resource_name]
+        if topic.configs.get(REPLICATION_MODE, QUORUM) != after.get(REPLICATION_MODE, QUORUM):
+            raise Refused(ErrorCode.INVALID_CONFIG, f"{REPLICATION_MODE} is fixed when a topic is created")
+        before_flush = rules.cluster_settings(image, topic.configs).waits_for_flush
+        if topic.is_in_sync_mode and rules.cluster_settings(image, after).waits_for_flush != before_flush:
+            # The controller goes by it when it judges what a broker may have lost.
+            raise Refused(ErrorCode.INVALID_CONFIG, "whether a topic in mode isr waits for flushes is fixed with it")
 
 
 def _resource(
@@ -137,5 +161,5 @@ def _difference(command: AlterConfigs | ReplaceConfigs, before: Mapping[str, str
     if not changes or command.validate_only:
         return Decided()
     return Decided(
-        ConfigsChanged(resource_type=command.resource_type, resource_name=command.resource_name, changes=changes)
+        [ConfigsChanged(resource_type=command.resource_type, resource_name=command.resource_name, changes=changes)]
     )

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, Protocol
 
 from zurau.errors import Refused
-from zurau.machines.controller.brokers import register_broker
+from zurau.ids import Offset
+from zurau.machines.controller.brokers import (
+    active_brokers,
+    broker_heartbeat,
+    fence_silent,
+    register_broker,
+    rename_replica,
+)
 from zurau.machines.controller.commands import (
     AllocateProducerIds,
     AlterConfigs,
+    AlterPartition,
+    BrokerHeartbeat,
     ControllerCommand,
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
     RegisterBroker,
+    RenameReplica,
     ReplaceConfigs,
 )
-from zurau.machines.controller.config_rules import ConfigRules
+from zurau.machines.controller.config_rules import ConfigRules, S
 from zurau.machines.controller.configs import alter_configs, replace_configs
 from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import ClusterImage
+from zurau.machines.controller.in_sync import Drafts, alter_partition
 from zurau.machines.controller.producer_ids import allocate_producer_ids
 from zurau.machines.controller.records import decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
+from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
 from zurau.machines.machine import Decision, StateRecord, Ticket
 
-S = TypeVar("S")
+
+class ControllerSettings(TopicDefaults, Protocol):
+    @property
+    def broker_session_timeout_ms(self) -> int: ...
 
 
 class Controller(Generic[S]):
@@ -36,44 +51,60 @@ class Controller(Generic[S]):
     what is committed: only decisions may look at it.
     """
 
-    def __init__(self, topics: TopicDefaults, topic_defaults: S) -> None:
+    def __init__(self, settings: ControllerSettings, topic_defaults: S) -> None:
         self.image = ClusterImage()
         self.rules = ConfigRules(topic_defaults)
-        self._topics = topics
+        self._settings = settings
+        self._sessions = BrokerSessions(settings.broker_session_timeout_ms)
+        self._last_offset: Offset = -1
 
-    def decide(self, ticket: Ticket, command: ControllerCommand, now_ms: int) -> Decision:  # noqa: ARG002 - nothing here is timed
+    def decide(self, ticket: Ticket, command: ControllerCommand, now_ms: int) -> Decision:
         try:
-            decided = self._decide(command)
+            decided = self._decide(command, now_ms)
         except Refused as refused:
             return Decision(replies=[(ticket, refused)])
-        records = [] if decided.record is None else [encode_record(decided.record)]
-        return Decision(records, [(ticket, decided.reply)])
+        return Decision([encode_record(record) for record in decided.records], [(ticket, decided.reply)])
 
-    def _decide(self, command: ControllerCommand) -> Decided:
+    def _decide(self, command: ControllerCommand, now_ms: int) -> Decided:
+        image, rules, sessions = self.image, self.rules, self._sessions
         match command:
+            case BrokerHeartbeat():
+                return broker_heartbeat(image, sessions, command, now_ms, self._last_offset)
+            case AlterPartition():
+                return alter_partition(image, self._drafts(), command)
             case CreateTopic():
-                return create_topic(self.image, self.rules, self._topics, command)
+                return create_topic(image, rules, self._settings, self._drafts(), command)
             case DeleteTopic():
-                return delete_topic(self.image, command)
+                return delete_topic(image, command)
             case CreatePartitions():
-                return create_partitions(self.image, command)
+                return create_partitions(image, self._drafts(), command)
             case AlterConfigs():
-                return alter_configs(self.image, self.rules, command)
+                return alter_configs(image, rules, command)
             case ReplaceConfigs():
-                return replace_configs(self.image, self.rules, command)
+                return replace_configs(image, rules, command)
             case AllocateProducerIds():
-                return allocate_producer_ids(self.image, command)
+                return allocate_producer_ids(image, command)
             case RegisterBroker():
-                return register_broker(self.image, command)
+                return register_broker(image, rules, sessions, command, now_ms)
+            case RenameReplica():
+                return rename_replica(image, sessions, command)
 
-    def apply(self, record: StateRecord) -> None:
-        apply_record(self.image, decode_record(record))
+    def _drafts(self) -> Drafts:
+        return Drafts(self.image, self._sessions, active_brokers(self.image))
+
+    def apply(self, record: StateRecord, offset: Offset) -> None:
+        self._last_offset = offset
+        known = decode_record(record)
+        if known is not None:
+            apply_record(self.image, known, offset)
 
     def loaded(self, now_ms: int) -> None:
-        """Nothing here depends on time."""
+        """Everybody who was there is given a whole session to be heard of."""
+        for broker in self.image.brokers:
+            self._sessions.begin(broker, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        return None
+        return self._sessions.next_deadline_ms(self.image)
 
-    def time_passed(self, now_ms: int) -> Decision:  # noqa: ARG002 - nothing here is timed
-        return Decision()
+    def time_passed(self, now_ms: int) -> Decision:
+        return Decision([encode_record(record) for record in fence_silent(self.image, self._sessions, now_ms)])

@@ -6,27 +6,86 @@ reader may keep one across an `await` and compare it later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from zurau.ids import BrokerId, ProducerId, TopicId, TopicPartition
+from zurau.ids import BrokerId, Epoch, PartitionId, ProducerId, ReplicaId, TopicId, TopicPartition, directory_name
 from zurau.machines.controller.names import collision_key, is_internal
 from zurau.machines.machine import Value
 
 #: Whose broker configs hold for every broker: Kafka's tools call this resource by the empty name.
 ALL_BROKERS = ""
+#: Who elects the leader of a topic's partitions: their replicas, or the controller from the in-sync set.
+REPLICATION_MODE = "replication.mode"
+QUORUM, ISR = "quorum", "isr"
+
+
+class Listener(Value):
+    """Where a broker can be reached, by the name of the network."""
+
+    name: str
+    host: str
+    port: int
 
 
 class BrokerImage(Value):
+    """A broker's registration."""
+
     broker_id: BrokerId
     directory_id: bytes
     incarnation_id: bytes
+    #: The offset of the registration: a later start has a larger one.
+    broker_epoch: Epoch
+    listeners: tuple[Listener, ...] = ()
+    rack: str | None = None
+    #: Not heard of, or not caught up yet: it leads nothing in in-sync mode, and gets no new replicas.
+    is_fenced: bool = False
+    #: It wants to stop, and its leaders are being moved away.
+    in_controlled_shutdown: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        return not self.is_fenced and not self.in_controlled_shutdown
+
+    @property
+    def directory_name(self) -> str:
+        """What its new replicas are called by."""
+        return directory_name(self.directory_id)
 
 
 class PartitionImage(Value):
+    """Where a partition's replicas are; and in in-sync mode who leads and is in sync."""
+
     index: int
     #: The first is the preferred leader. Invariant: not empty, no broker twice.
     replicas: tuple[BrokerId, ...]
+    #: For each of them, the name of the directory that holds it now.
+    directories: tuple[str, ...]
+    leader: ReplicaId | None = None
+    #: Counts leaders.
+    leader_epoch: Epoch = 0
+    #: In order. Never empty in in-sync mode: the last one stays, dead or alive, because it may be the last to know.
+    in_sync: tuple[ReplicaId, ...] = ()
+    #: Those that left the in-sync set without having lost anything, the latest last (KIP-966 has the like).
+    eligible: tuple[ReplicaId, ...] = ()
+    #: Counts changes; a proposal for an older state is refused.
+    partition_epoch: Epoch = 0
+
+    @property
+    def replica_ids(self) -> tuple[ReplicaId, ...]:
+        return tuple(map(ReplicaId, self.replicas, self.directories))
+
+    @property
+    def preferred(self) -> ReplicaId:
+        return ReplicaId(self.replicas[0], self.directories[0])
+
+    def has(self, replica: ReplicaId) -> bool:
+        """Whether it is one of the replicas, under the name that it has now."""
+        return replica in zip(self.replicas, self.directories, strict=True)
+
+    def replica_on(self, broker: BrokerId) -> ReplicaId | None:
+        """The replica that a broker has now."""
+        return next((replica for replica in self.replica_ids if replica.broker == broker), None)
 
 
 class TopicImage(Value):
@@ -46,6 +105,13 @@ class TopicImage(Value):
     def replication_factor(self) -> int:
         return len(self.partitions[0].replicas)
 
+    @property
+    def is_in_sync_mode(self) -> bool:
+        return self.configs.get(REPLICATION_MODE) == ISR
+
+    def keyed_partitions(self) -> Iterator[tuple[PartitionId, PartitionImage]]:
+        return ((PartitionId(self.topic_id, partition.index), partition) for partition in self.partitions)
+
 
 @dataclass(slots=True)
 class ClusterImage:
@@ -59,10 +125,25 @@ class ClusterImage:
     #: Settings changed while running, by broker id as text (or `ALL_BROKERS`), then by the setting's name.
     broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: ProducerId = 0
+    #: Partitions in in-sync mode that nobody leads, so that a heartbeat does not have to look at all.
+    leaderless: set[PartitionId] = field(default_factory=set)
 
     def has_partition(self, name: TopicPartition) -> bool:
         topic = self.topics.get(name.topic)
         return topic is not None and 0 <= name.partition < len(topic.partitions)
+
+    def partition(self, key: PartitionId) -> PartitionImage | None:
+        topic = self.topics_by_id.get(key.topic_id)
+        return (
+            topic.partitions[key.partition]
+            if topic is not None and 0 <= key.partition < len(topic.partitions)
+            else None
+        )
+
+    def partitions(self) -> Iterator[tuple[PartitionId, PartitionImage]]:
+        """All of all topics."""
+        for topic in self.topics.values():
+            yield from topic.keyed_partitions()
 
     def colliding_topic(self, name: str) -> str | None:
         """Another topic whose name differs only in '.' and '_'."""

@@ -1,50 +1,81 @@
 """Where replicas go.
 
-Brokers stand in a circle. The leader of partition `i` is the broker `i` steps from a starting point that differs
-from topic to topic, so leaders are spread within a topic and over topics. Its followers come next in the circle,
-shifted by one more each time the leaders have gone round, so the partitions of a broker that stops are taken over by
-all the others rather than by its neighbour. Starting point and shifts come from the topic id and the index alone:
-partitions that are added later continue the same pattern.
+Brokers stand in a circle in which neighbours are in different racks, as far as there are any. The leader of partition
+`i` is the broker `i` steps from a starting point that differs from topic to topic, so leaders are spread within a topic
+and over topics. Its followers come next in the circle, shifted by one more each time the leaders have gone round, so
+the partitions of a broker that stops are taken over by all the others rather than by its neighbour; brokers in racks
+that have no replica yet go first. Starting point and shifts come from the topic id and the index alone: partitions that
+are added later continue the same pattern, while the same brokers are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
 
 from zurau.errors import Refused
 from zurau.ids import BrokerId, TopicId
-from zurau.machines.controller.image import PartitionImage
+from zurau.machines.controller.image import BrokerImage, PartitionImage
 from zurau.wire.kafka.error_codes import ErrorCode
 
+#: A rack's name; a broker that names none is a rack of its own.
+Rack = str | BrokerId
+Brokers = Mapping[BrokerId, BrokerImage]
 
-def place(
-    brokers: Iterable[BrokerId], topic_id: TopicId, indexes: range, replication_factor: int
-) -> tuple[PartitionImage, ...]:
-    """Replicas for the partitions `indexes` of a topic."""
-    circle = sorted(brokers)
-    _check_replication_factor(replication_factor, len(circle))
+
+def place(brokers: Brokers, topic_id: TopicId, indexes: range, replication_factor: int) -> tuple[PartitionImage, ...]:
+    """Replicas for the partitions `indexes` of a topic, on brokers that are there to take them."""
+    active = [broker for broker in brokers.values() if broker.is_active]
+    _check_replication_factor(replication_factor, len(active), len(brokers))
+    racks = {broker.broker_id: broker.rack or broker.broker_id for broker in active}
+    circle = _circle(racks)
     start = int.from_bytes(topic_id[:4], "big") % len(circle)
-    return tuple(PartitionImage(index, _replicas(circle, start + index, replication_factor)) for index in indexes)
+    return tuple(
+        _partition(brokers, index, _replicas(circle, racks, start + index, replication_factor)) for index in indexes
+    )
 
 
-def _replicas(circle: Sequence[BrokerId], step: int, replication_factor: int) -> tuple[BrokerId, ...]:
+def _circle(racks: Mapping[BrokerId, Rack]) -> list[BrokerId]:
+    """The first broker of each rack, then the second of each."""
+    by_rack: dict[Rack, list[BrokerId]] = {}
+    for broker in sorted(racks):
+        by_rack.setdefault(racks[broker], []).append(broker)
+    return [broker for broker in chain.from_iterable(zip_longest(*by_rack.values())) if broker is not None]
+
+
+def _replicas(
+    circle: Sequence[BrokerId], racks: Mapping[BrokerId, Rack], step: int, replication_factor: int
+) -> list[BrokerId]:
     rounds, leader = divmod(step, len(circle))
     others = [circle[(leader + away) % len(circle)] for away in range(1, len(circle))]
-    followers = [others[(rounds + nth) % len(others)] for nth in range(replication_factor - 1)]
-    return (circle[leader], *followers)
+    shift = rounds % len(others) if others else 0
+    candidates = [*others[shift:], *others[:shift]]
+    chosen = [circle[leader]]
+    while len(chosen) < replication_factor:
+        used = {racks[broker] for broker in chosen}
+        following = next((each for each in candidates if racks[each] not in used), candidates[0])
+        candidates.remove(following)
+        chosen.append(following)
+    return chosen
 
 
 def placed_by_hand(
-    brokers: Iterable[BrokerId], assignments: Mapping[int, Sequence[int]], first_index: int, replication_factor: int
+    brokers: Brokers, assignments: Mapping[int, Sequence[int]], first_index: int, replication_factor: int
 ) -> tuple[PartitionImage, ...]:
     """The replicas that a client chose, checked: whole, known brokers, and as many for each partition."""
-    known = sorted(brokers)
     expected = range(first_index, first_index + len(assignments))
     if sorted(assignments) != list(expected):
         raise _bad_assignment(f"partitions must be numbered {expected.start} to {expected.stop - 1} without gaps")
     for index in expected:
-        _check_replicas(index, assignments[index], known, replication_factor)
-    return tuple(PartitionImage(index, tuple(map(BrokerId, assignments[index]))) for index in expected)
+        _check_replicas(index, assignments[index], sorted(brokers), replication_factor)
+        if not any(brokers[BrokerId(broker)].is_active for broker in assignments[index]):
+            raise _bad_assignment(f"of the brokers {list(assignments[index])} for partition {index} none is there")
+    return tuple(_partition(brokers, index, map(BrokerId, assignments[index])) for index in expected)
+
+
+def _partition(brokers: Brokers, index: int, replicas: Iterable[BrokerId]) -> PartitionImage:
+    replicas = tuple(replicas)
+    return PartitionImage(index, replicas, tuple(brokers[broker].directory_name for broker in replicas))
 
 
 def _check_replicas(index: int, replicas: Sequence[int], known: Sequence[int], replication_factor: int) -> None:
@@ -56,17 +87,18 @@ def _check_replicas(index: int, replicas: Sequence[int], known: Sequence[int], r
         raise _bad_assignment(f"partition {index} has {len(replicas)} replicas where {replication_factor} are needed")
 
 
-def _check_replication_factor(replication_factor: int, broker_count: int) -> None:
+def _check_replication_factor(replication_factor: int, active_count: int, broker_count: int) -> None:
     if replication_factor < 1:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"replication factor {replication_factor} is too small; use 1 or more, or -1 for the default",
         )
-    if replication_factor > broker_count:
+    if replication_factor > active_count:
+        stopped = f", of which {broker_count - active_count} are not there" if active_count < broker_count else ""
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"replication factor {replication_factor} needs {replication_factor} brokers and this cluster has "
-            f"{broker_count}; use {broker_count} or less",
+            f"{broker_count}{stopped}; use {active_count} or less",
         )
 
 

@@ -20,4 +20,4 @@ def allocate_producer_ids(image: ClusterImage, command: AllocateProducerIds) -> 
     ids = range(image.next_producer_id, image.next_producer_id + command.count)
     if ids.stop > INT64_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"there are no {command.count} producer ids left")
-    return Decided(ProducerIdsAllocated(next_producer_id=ids.stop), ids)
+    return Decided([ProducerIdsAllocated(next_producer_id=ids.stop)], ids)

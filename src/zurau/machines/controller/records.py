@@ -2,17 +2,24 @@
 
 Records have no key: the log is not compacted, because the order of these facts is the fact. A value is the record's
 type and version as two int16, then the body. Types are numbered for ever; fields are added with `since` or `tagged`.
+
+A release that finds a type which it does not know stops: guessing would lose topics. Unless the type's number has the
+bit `MAY_BE_IGNORED`, which says that whoever does not know it misses nothing that it would have to obey.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from zurau.errors import CorruptData, ProtocolViolation
 from zurau.machines.machine import StateRecord
 from zurau.wire.kafka.codec import decode_versioned, encode_versioned, peek_version
-from zurau.wire.kafka.schema import Message, Struct, i8, i32, i64, string, uuid
+from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i32, i64, string, tagged, uuid
+
+NO_EPOCH = -1
+NO_LEADER = -1
+MAY_BE_IGNORED = 0x4000
 
 _TYPE = struct.Struct(">h")
 
@@ -24,10 +31,31 @@ class MetadataRecord(Message):
     versions: ClassVar[range] = range(1)
 
 
+class ReplicaName(Struct):
+    broker_id: i32
+    directory: string
+
+
 class PartitionPlaced(Struct):
+    """A partition as it is from here on."""
+
     index: i32
     #: Broker ids; the first is the preferred leader.
     replicas: list[i32]
+    #: One for each. Empty in what older releases wrote: then each is called by its broker's directory.
+    directories: Annotated[list[string], tagged(0, since=0)] = []
+    #: The rest is said in in-sync mode only. The leader is one of those in sync.
+    leader: Annotated[i32, tagged(1, since=0)] = NO_LEADER
+    leader_epoch: Annotated[i32, tagged(2, since=0)] = 0
+    in_sync: Annotated[list[ReplicaName], tagged(3, since=0)] = []
+    eligible: Annotated[list[ReplicaName], tagged(4, since=0)] = []
+    partition_epoch: Annotated[i32, tagged(5, since=0)] = 0
+
+
+class ListenerRegistered(Struct):
+    name: string
+    host: string
+    port: i32
 
 
 class ConfigValue(Struct):
@@ -42,6 +70,20 @@ class BrokerRegistered(MetadataRecord):
     directory_id: uuid
     #: Names the process: new at each start.
     incarnation_id: uuid
+    #: In a snapshot. In the log it is the record's own offset.
+    broker_epoch: Annotated[i64, tagged(0, since=0)] = NO_EPOCH
+    listeners: Annotated[list[ListenerRegistered], tagged(1, since=0)] = []
+    rack: Annotated[string | None, tagged(2, since=0)] = None
+    #: Older releases fenced nobody.
+    is_fenced: Annotated[boolean, tagged(3, since=0)] = False
+    in_controlled_shutdown: Annotated[boolean, tagged(4, since=0)] = False
+
+
+class BrokerRegistrationChanged(MetadataRecord):
+    broker_id: i32
+    broker_epoch: i64
+    is_fenced: boolean
+    in_controlled_shutdown: boolean
 
 
 class TopicCreated(MetadataRecord):
@@ -52,6 +94,13 @@ class TopicCreated(MetadataRecord):
 
 
 class PartitionsCreated(MetadataRecord):
+    topic_id: uuid
+    partitions: list[PartitionPlaced]
+
+
+class PartitionsChanged(MetadataRecord):
+    """Those of one topic that a decision has changed."""
+
     topic_id: uuid
     partitions: list[PartitionPlaced]
 
@@ -78,6 +127,8 @@ RECORD_TYPES: dict[int, type[MetadataRecord]] = {
     4: TopicDeleted,
     5: ConfigsChanged,
     6: ProducerIdsAllocated,
+    7: BrokerRegistrationChanged,
+    8: PartitionsChanged,
 }
 _TYPE_NUMBERS = {cls: number for number, cls in RECORD_TYPES.items()}
 _VERSION = 0
@@ -87,12 +138,14 @@ def encode_record(record: MetadataRecord) -> StateRecord:
     return StateRecord(key=None, value=_TYPE.pack(_TYPE_NUMBERS[type(record)]) + encode_versioned(record, _VERSION))
 
 
-def decode_record(record: StateRecord) -> MetadataRecord:
-    """Raises `CorruptData` for what this release cannot read: guessing would lose topics."""
+def decode_record(record: StateRecord) -> MetadataRecord | None:
+    """None for an unknown one that may be ignored. Raises `CorruptData` for what this release cannot read."""
     try:
         value = memoryview(record.value or b"")
         number = peek_version(value)
         if number not in RECORD_TYPES:
+            if number > 0 and number & MAY_BE_IGNORED:
+                return None
             raise ProtocolViolation(f"there is no record of type {number}")
         return decode_versioned(RECORD_TYPES[number], value[_TYPE.size :])
     except ProtocolViolation as error:

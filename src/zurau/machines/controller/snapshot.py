@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from zurau.ids import ReplicaId
 from zurau.machines.controller.commands import ResourceType
-from zurau.machines.controller.image import ClusterImage, PartitionImage, TopicImage
+from zurau.machines.controller.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
 from zurau.machines.controller.records import (
+    NO_LEADER,
     BrokerRegistered,
     ConfigsChanged,
     ConfigValue,
+    ListenerRegistered,
     MetadataRecord,
     PartitionPlaced,
     ProducerIdsAllocated,
+    ReplicaName,
     TopicCreated,
 )
 
@@ -28,10 +32,7 @@ def freeze(image: ClusterImage) -> Callable[[], Iterator[MetadataRecord]]:
     next_producer_id = image.next_producer_id
 
     def records() -> Iterator[MetadataRecord]:
-        for broker in brokers:
-            yield BrokerRegistered(
-                broker_id=broker.broker_id, directory_id=broker.directory_id, incarnation_id=broker.incarnation_id
-            )
+        yield from map(broker_record, brokers)
         for name, configs in broker_configs:
             yield ConfigsChanged(resource_type=ResourceType.BROKER, resource_name=name, changes=_values(configs))
         yield from map(topic_record, topics)
@@ -40,17 +41,43 @@ def freeze(image: ClusterImage) -> Callable[[], Iterator[MetadataRecord]]:
     return records
 
 
+def broker_record(broker: BrokerImage) -> BrokerRegistered:
+    return BrokerRegistered(
+        broker_id=broker.broker_id,
+        directory_id=broker.directory_id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.broker_epoch,
+        listeners=[ListenerRegistered(name=each.name, host=each.host, port=each.port) for each in broker.listeners],
+        rack=broker.rack,
+        is_fenced=broker.is_fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+    )
+
+
 def topic_record(topic: TopicImage) -> TopicCreated:
     return TopicCreated(
         topic_id=topic.topic_id,
         name=topic.name,
-        partitions=placed(topic.partitions),
+        partitions=list(map(placed, topic.partitions)),
         configs=_values(topic.configs),
     )
 
 
-def placed(partitions: Iterable[PartitionImage]) -> list[PartitionPlaced]:
-    return [PartitionPlaced(index=partition.index, replicas=list(partition.replicas)) for partition in partitions]
+def placed(partition: PartitionImage) -> PartitionPlaced:
+    return PartitionPlaced(
+        index=partition.index,
+        replicas=list(partition.replicas),
+        directories=list(partition.directories),
+        leader=NO_LEADER if partition.leader is None else partition.leader.broker,
+        leader_epoch=partition.leader_epoch,
+        in_sync=_names(partition.in_sync),
+        eligible=_names(partition.eligible),
+        partition_epoch=partition.partition_epoch,
+    )
+
+
+def _names(replicas: Iterable[ReplicaId]) -> list[ReplicaName]:
+    return [ReplicaName(broker_id=replica.broker, directory=replica.directory) for replica in replicas]
 
 
 def _values(configs: Mapping[str, str]) -> list[ConfigValue]:

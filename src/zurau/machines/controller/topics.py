@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from zurau.errors import Refused
 from zurau.machines.controller.commands import CreatePartitions, CreateTopic, DeleteTopic
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.decided import Decided
-from zurau.machines.controller.image import ClusterImage, PartitionImage, TopicImage
+from zurau.machines.controller.image import ISR, QUORUM, REPLICATION_MODE, ClusterImage, PartitionImage, TopicImage
+from zurau.machines.controller.in_sync import Drafts
 from zurau.machines.controller.names import check_not_internal, check_topic_name
 from zurau.machines.controller.placement import place, placed_by_hand
 from zurau.machines.controller.records import PartitionsCreated, TopicDeleted
@@ -32,18 +36,35 @@ class TopicDefaults(Protocol):
 
 
 def create_topic(
-    image: ClusterImage, rules: ConfigRules[Any], defaults: TopicDefaults, command: CreateTopic
+    image: ClusterImage, rules: ConfigRules[Any], defaults: TopicDefaults, drafts: Drafts, command: CreateTopic
 ) -> Decided:
     _check_new_name(image, command)
-    topic = TopicImage(
-        name=command.name,
-        topic_id=command.topic_id,
-        partitions=_first_partitions(image, defaults, command),
-        configs=rules.topic.checked(command.configs),
-    )
+    partitions = _first_partitions(image, defaults, command)
+    configs = _with_mode(image, rules, rules.topic.checked(command.configs), len(partitions[0].replicas))
+    topic = _begun(drafts, TopicImage(command.name, command.topic_id, partitions, configs))
     if command.validate_only:
         return Decided(reply=topic)
-    return Decided(topic_record(topic), topic)
+    return Decided([topic_record(topic)], topic)
+
+
+def _with_mode(
+    image: ClusterImage, rules: ConfigRules[Any], configs: Mapping[str, str], replication_factor: int
+) -> Mapping[str, str]:
+    """With who elects its leaders, if that is not what every topic has. Of two replicas a majority is both."""
+    settings = rules.cluster_settings(image, configs)
+    is_pair = replication_factor == 2 and REPLICATION_MODE not in configs
+    if settings.replication_mode == QUORUM and not is_pair:
+        return configs
+    # Replicas in sync have to store alike, however their brokers were started.
+    return {**configs, REPLICATION_MODE: ISR, "flush": "fsync" if settings.waits_for_flush else "os"}
+
+
+def _begun(drafts: Drafts, topic: TopicImage, first_index: int = 0) -> TopicImage:
+    """With leaders for the partitions from `first_index` on, if the controller is to name them."""
+    if not topic.is_in_sync_mode:
+        return topic
+    begun = [drafts.begin(key, new) if new.index >= first_index else new for key, new in topic.keyed_partitions()]
+    return replace(topic, partitions=tuple(begun))
 
 
 def delete_topic(image: ClusterImage, command: DeleteTopic) -> Decided:
@@ -51,10 +72,10 @@ def delete_topic(image: ClusterImage, command: DeleteTopic) -> Decided:
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
     check_not_internal(topic.name)
-    return Decided(TopicDeleted(topic_id=topic.topic_id))
+    return Decided([TopicDeleted(topic_id=topic.topic_id)])
 
 
-def create_partitions(image: ClusterImage, command: CreatePartitions) -> Decided:
+def create_partitions(image: ClusterImage, drafts: Drafts, command: CreatePartitions) -> Decided:
     topic = image.topics.get(command.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -62,7 +83,10 @@ def create_partitions(image: ClusterImage, command: CreatePartitions) -> Decided
     added = _more_partitions(image, topic, command)
     if command.validate_only:
         return Decided()
-    return Decided(PartitionsCreated(topic_id=topic.topic_id, partitions=placed(added)))
+    first_index = len(topic.partitions)
+    topic = _begun(drafts, replace(topic, partitions=topic.partitions + added), first_index)
+    new = [placed(partition) for partition in topic.partitions[first_index:]]
+    return Decided([PartitionsCreated(topic_id=topic.topic_id, partitions=new)])
 
 
 def _check_new_name(image: ClusterImage, command: CreateTopic) -> None:

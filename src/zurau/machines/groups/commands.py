@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from zurau.ids import TopicPartition
+from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from zurau.machines.groups.members import Protocol
 from zurau.machines.machine import Value
 from zurau.settings import INT64_MAX
@@ -115,6 +115,8 @@ class NewOffset(NamedTuple):
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+    #: Which topic of that name it is about.
+    topic_id: TopicId = NO_TOPIC_ID
 
 
 class CommitOffsets(Value):
@@ -144,6 +146,8 @@ class CommittedOffset(NamedTuple):
     committed_ms: int
     #: Set only if the client that committed asked for a lifetime of its own.
     expires_ms: int | None = None
+    #: Not known of what older releases, or clients that gave it a lifetime, have committed.
+    topic_id: TopicId = NO_TOPIC_ID
 
 
 class OffsetsFetched(Value):
@@ -161,11 +165,12 @@ class OffsetsDeleted(Value):
     codes: Mapping[TopicPartition, ErrorCode]
 
 
-class ForgetTopic(Value):
-    """The topic is gone: so are all groups' offsets in it."""
+class ForgetTopics(Value):
+    """These topics are gone, by name and id: so are all groups' offsets in them, and those of which nobody knows to
+    which topic of that name they belong."""
 
-    topic: str
-    #: Asked again: what was committed since then is of another topic of the same name.
+    topics: frozenset[tuple[str, TopicId]]
+    #: Asked again: what was committed without an id since then is of another topic of the same name.
     committed_upto_ms: int = INT64_MAX
 
 
@@ -217,7 +222,7 @@ GroupCommand = (
     | CommitOffsets
     | FetchOffsets
     | DeleteOffsets
-    | ForgetTopic
+    | ForgetTopics
     | DescribeGroup
     | ListGroups
     | DeleteGroup

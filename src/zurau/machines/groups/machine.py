@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from zurau.ids import Offset, TopicId
 from zurau.machines.groups import joining, offsets, rebalance, removal, sessions
 from zurau.machines.groups.commands import (
     CommitOffsets,
@@ -16,7 +17,7 @@ from zurau.machines.groups.commands import (
     DescribedMember,
     DescribeGroup,
     FetchOffsets,
-    ForgetTopic,
+    ForgetTopics,
     GroupCommand,
     GroupDescription,
     GroupList,
@@ -59,7 +60,7 @@ class GroupMachine:
             self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
         return step.decision()
 
-    def apply(self, record: StateRecord) -> None:
+    def apply(self, record: StateRecord, offset: Offset) -> None:  # noqa: ARG002 - groups do not count by it
         apply_record(self.groups, record)
 
     def loaded(self, now_ms: int) -> None:
@@ -72,9 +73,13 @@ class GroupMachine:
         if self.groups:
             self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
 
-    def topics(self) -> set[str]:
-        """Those for which offsets are committed."""
-        return {name.topic for group in self.groups.values() for name in group.offsets}
+    def topics(self) -> set[tuple[str, TopicId]]:
+        """Those for which offsets are committed, each with its id as far as that is known."""
+        return {
+            (name.topic, committed.topic_id)
+            for group in self.groups.values()
+            for name, committed in group.offsets.items()
+        }
 
     def next_deadline_ms(self) -> int | None:
         return self._deadlines.next_ms()
@@ -151,7 +156,7 @@ _RULES: dict[type, Callable[[dict[str, Group], Any, Ticket, Step], None]] = {
     CommitOffsets: offsets.commit,
     FetchOffsets: offsets.fetch,
     DeleteOffsets: removal.delete_offsets,
-    ForgetTopic: removal.forget_topic,
+    ForgetTopics: removal.forget_topics,
     DescribeGroup: _describe,
     ListGroups: _list,
     DeleteGroup: removal.delete_group,

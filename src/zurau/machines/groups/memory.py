@@ -10,7 +10,7 @@ from zurau.machines.groups.members import Member
 GROUP_BYTES = 2000
 MEMBER_BYTES = 1500
 PENDING_ID_BYTES = 500
-OFFSET_BYTES = 400
+OFFSET_BYTES = 460
 
 
 def added_by(command: GroupCommand) -> int:

@@ -41,7 +41,9 @@ def commit(groups: Mapping[str, Group], command: CommitOffsets, ticket: Ticket, 
     for partition, new in command.offsets.items():
         codes[partition] = _check_offset(new, step.settings.offset_metadata_bytes_max)
         if codes[partition] is ErrorCode.NONE:
-            committed = CommittedOffset(new.offset, new.leader_epoch, new.metadata, step.now_ms, expires_ms)
+            committed = CommittedOffset(
+                new.offset, new.leader_epoch, new.metadata, step.now_ms, expires_ms, new.topic_id
+            )
             step.records.append(offset_record(command.group_id, partition, committed))
     step.answer(ticket, OffsetsCommitted(codes))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from zurau.ids import TopicPartition
+from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from zurau.machines.groups.commands import CommittedOffset
 from zurau.machines.groups.group import Group, GroupEvent
 from zurau.machines.groups.members import Member, Protocol
@@ -33,6 +33,8 @@ _OFFSET_KEY_VERSIONS = (0, 1)
 _GROUP_KEY_VERSION = 2
 _GROUP_VALUE_VERSION = 3
 _OFFSET_VALUE_VERSION = 3
+#: The first version that can say which topic it was.
+_TOPIC_ID_OFFSET_VALUE_VERSION = 4
 #: The only version that can say when an offset expires.
 _EXPIRING_OFFSET_VALUE_VERSION = 1
 _NO_TIMESTAMP = -1
@@ -87,8 +89,11 @@ def offset_record(group_id: str, partition: TopicPartition, committed: Committed
         metadata=committed.metadata,
         commit_timestamp=committed.committed_ms,
         expire_timestamp=_NO_TIMESTAMP if committed.expires_ms is None else committed.expires_ms,
+        topic_id=committed.topic_id,
     )
-    version = _OFFSET_VALUE_VERSION if committed.expires_ms is None else _EXPIRING_OFFSET_VALUE_VERSION
+    version = _OFFSET_VALUE_VERSION if committed.topic_id == NO_TOPIC_ID else _TOPIC_ID_OFFSET_VALUE_VERSION
+    if committed.expires_ms is not None:
+        version = _EXPIRING_OFFSET_VALUE_VERSION
     return StateRecord(_offset_key(group_id, partition), encode_versioned(value, version))
 
 
@@ -142,6 +147,7 @@ def _apply_offset(groups: dict[str, Group], key: OffsetCommitKey, value: OffsetC
                 metadata=value.metadata,
                 committed_ms=value.commit_timestamp,
                 expires_ms=None if value.expire_timestamp == _NO_TIMESTAMP else value.expire_timestamp,
+                topic_id=TopicId(value.topic_id),
             ),
         )
         group.offsets[partition] = committed

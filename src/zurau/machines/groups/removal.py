@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from zurau.ids import TopicPartition
+from zurau.ids import NO_TOPIC_ID, TopicPartition
 from zurau.machines.groups.commands import (
     Acknowledged,
     CommittedOffset,
     DeleteGroup,
     DeleteOffsets,
-    ForgetTopic,
+    ForgetTopics,
     OffsetsDeleted,
     Unfinished,
 )
@@ -54,15 +54,22 @@ def delete_offsets(groups: Groups, command: DeleteOffsets, ticket: Ticket, step:
     step.answer(ticket, OffsetsDeleted(codes))
 
 
-def forget_topic(groups: Groups, command: ForgetTopic, ticket: Ticket, step: Step) -> None:
+def forget_topics(groups: Groups, command: ForgetTopics, ticket: Ticket, step: Step) -> None:
+    names = {name for name, _ in command.topics}
     for group in groups.values():
         for partition, committed in group.offsets.items():
-            if partition.topic == command.topic and committed.committed_ms <= command.committed_upto_ms:
+            if partition.topic in names and _is_of(partition.topic, committed, command):
                 if len(step.records) == RECORDS_MAX:
                     step.answer(ticket, Unfinished(min(step.now_ms, command.committed_upto_ms)))
                     return
                 step.records.append(offset_removed_record(group.group_id, partition))
     step.answer(ticket, Acknowledged())
+
+
+def _is_of(topic: str, committed: CommittedOffset, command: ForgetTopics) -> bool:
+    if committed.topic_id == NO_TOPIC_ID:
+        return committed.committed_ms <= command.committed_upto_ms
+    return (topic, committed.topic_id) in command.topics
 
 
 def delete_group(groups: Groups, command: DeleteGroup, ticket: Ticket, step: Step) -> None:

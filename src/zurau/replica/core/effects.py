@@ -8,7 +8,7 @@ a crash a log is some beginning of the sequence of its appends and truncations, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from zurau.epochs import Position
 from zurau.ids import BrokerId, Epoch, Offset
@@ -19,49 +19,42 @@ from zurau.replica.core.partition_state import InSyncProposal
 from zurau.replica.core.roles import Role
 
 
-@dataclass(slots=True)
-class SaveVote:
+class SaveVote(msgspec.Struct, gc=False):
     """Durable before anything that follows."""
 
     epoch: Epoch
     voted_for: ReplicaId | None
 
 
-@dataclass(slots=True)
-class Append:
+class Append(msgspec.Struct, gc=False):
     items: tuple[Item, ...]
 
 
-@dataclass(slots=True)
-class Truncate:
+class Truncate(msgspec.Struct, gc=False):
     """Drop marks of epochs later than the point's, and everything from its offset on."""
 
     point: Position
 
 
-@dataclass(slots=True)
-class AdvanceStart:
+class AdvanceStart(msgspec.Struct, gc=False):
     """Remove what is below `offset`, as the leader has: committed, and flushed here. The new start is durable before
     the records are gone; when they go is the shell's business."""
 
     offset: Offset
 
 
-@dataclass(slots=True)
-class StartFlush:
+class StartFlush(msgspec.Struct, gc=False):
     """In the background; then say `Flushed(number)`. A flush that fails is the end of this replica."""
 
     number: int
 
 
-@dataclass(slots=True)
-class Send:
+class Send(msgspec.Struct, gc=False):
     to: BrokerId
     message: Message
 
 
-@dataclass(slots=True)
-class ReadAndSend:
+class ReadAndSend(msgspec.Struct, gc=False):
     """Send `message` with batches read from `from_offset`, whole ones, below `upto_offset`: as many as `max_bytes` has
     room for, and at least one.
 
@@ -75,8 +68,7 @@ class ReadAndSend:
     max_bytes: int
 
 
-@dataclass(slots=True)
-class FetchSnapshot:
+class FetchSnapshot(msgspec.Struct, gc=False):
     """Get a snapshot of what the leader had before this point, store it, then say `SnapshotStored`; meanwhile
     `SnapshotProgressed`. It takes the place of any that was asked for before."""
 
@@ -84,15 +76,13 @@ class FetchSnapshot:
     point: SnapshotPoint
 
 
-@dataclass(slots=True)
-class RestartLog:
+class RestartLog(msgspec.Struct, gc=False):
     """Replace the log by an empty one that begins here; durable before anything that follows."""
 
     point: SnapshotPoint
 
 
-@dataclass(slots=True)
-class AdvanceHighWatermark:
+class AdvanceHighWatermark(msgspec.Struct, gc=False):
     """The high watermark is here now: whoever waits for an offset below it is done.
 
     It may be written down for the next start, but then as `safe_high_watermark`.
@@ -101,23 +91,20 @@ class AdvanceHighWatermark:
     high_watermark: Offset
 
 
-@dataclass(slots=True)
-class LeadershipEstablished:
+class LeadershipEstablished(msgspec.Struct, gc=False):
     """The leader's mark is committed, so its high watermark is the true one: end offsets may be told from now on, and
     what was written before this epoch may be loaded. Said once in a leadership, also when no high watermark moves."""
 
     epoch: Epoch
 
 
-@dataclass(slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, gc=False):
     """What was asked in this step is not done."""
 
     reason: str
 
 
-@dataclass(slots=True)
-class RoleChanged:
+class RoleChanged(msgspec.Struct, gc=False):
     """The replica's role has changed. Whoever waits for a leader that is none any more has no answer to expect."""
 
     role: Role
@@ -125,8 +112,7 @@ class RoleChanged:
     leader: ReplicaId | None
 
 
-@dataclass(slots=True)
-class AlterPartition:
+class AlterPartition(msgspec.Struct, gc=False):
     """It will answer with the state of the partition, changed or not."""
 
     proposal: InSyncProposal

@@ -2,62 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
+from zurau.epochs import Position
 from zurau.ids import Epoch, Offset
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.messages import Fetch, Fetched, Message, SnapshotPoint
 from zurau.replica.core.partition_state import PartitionState
+from zurau.replica.core.settings import ReplicaSettings
 
 
-@dataclass(slots=True)
-class Received:
+class Received(msgspec.Struct, gc=False):
     message: Message
 
 
-@dataclass(slots=True)
-class FollowerQuiesced:
+class FollowerQuiesced(msgspec.Struct, gc=False):
     """A follower asks this from now on without saying so, until `Unquiesced`. Replicas that have nothing to tell each
     other quiesce: the session between their brokers is the sign of life of all of them, and they have no deadlines."""
 
     fetch: Fetch
 
 
-@dataclass(slots=True)
-class LeaderQuiesced:
+class LeaderQuiesced(msgspec.Struct, gc=False):
     """The leader answers from now on that there is nothing new, without saying so, until `Unquiesced`."""
 
     answer: Fetched
 
 
-@dataclass(slots=True)
-class Unquiesced:
+class Unquiesced(msgspec.Struct, gc=False):
     """The session does not speak for that replica any more. It was last heard of at that time."""
 
     replica: ReplicaId
     at_ms: int
 
 
-@dataclass(slots=True)
-class FetchProgressed:
+class FetchProgressed(msgspec.Struct, gc=False):
     """Bytes are arriving from the leader's broker while this replica waits for an answer: it may be a large one on a
     slow link, and is not given up for lost."""
 
 
-@dataclass(slots=True)
-class TimePassed:
+class TimePassed(msgspec.Struct, gc=False):
     """The deadline that the replica named has come. Coming early or late does no harm."""
 
 
-@dataclass(slots=True)
-class Flushed:
-    """Everything that was appended before `StartFlush(number)` survives a power failure."""
+class Flushed(msgspec.Struct, gc=False):
+    """Everything that was appended before `StartFlush(number)` survives a power failure; or everything up to where the
+    log ended when that flush was begun, which may be later."""
 
     number: int
+    upto: Position | None = None
 
 
-@dataclass(slots=True)
-class RecordsOffered:
+class RecordsOffered(msgspec.Struct, gc=False):
     """A producer wants `count` records written. They are appended or refused in the same step."""
 
     data: bytes
@@ -67,51 +63,55 @@ class RecordsOffered:
     acks_all: bool = True
 
 
-@dataclass(slots=True)
-class VoterChangeAsked:
+class RecordsWritten(msgspec.Struct, gc=False):
+    """A leader's shell has written a batch of `count` offsets at the end of the log. It asks `refusal` first, and
+    writes before it says so: a disk without room then costs one refused batch, not the replica."""
+
+    count: int
+
+
+class SettingsChanged(msgspec.Struct, gc=False):
+    settings: ReplicaSettings
+
+
+class VoterChangeAsked(msgspec.Struct, gc=False):
     """One voter more, or one less."""
 
     add: ReplicaId | None = None
     remove: ReplicaId | None = None
 
 
-@dataclass(slots=True)
-class TransferAsked:
+class TransferAsked(msgspec.Struct, gc=False):
     """Another voter shall lead."""
 
     to: ReplicaId
 
 
-@dataclass(slots=True)
-class ShutdownAsked:
+class ShutdownAsked(msgspec.Struct, gc=False):
     """This broker is about to stop, or has no room for records any more."""
 
 
-@dataclass(slots=True)
-class LogStartMoved:
+class LogStartMoved(msgspec.Struct, gc=False):
     """Retention has removed what was below `offset`. Never above `safe_high_watermark`: a log that loses what was not
     flushed must not end before its start."""
 
     offset: Offset
 
 
-@dataclass(slots=True)
-class SnapshotProgressed:
+class SnapshotProgressed(msgspec.Struct, gc=False):
     """So many bytes of the snapshot that `FetchSnapshot` asked for have come. Say it now and then while they come: a
     replica that hears nothing for the fetch timeout takes the transfer for broken off, and asks anew."""
 
     loaded: int
 
 
-@dataclass(slots=True)
-class SnapshotStored:
+class SnapshotStored(msgspec.Struct, gc=False):
     """The snapshot that `FetchSnapshot` asked for is on disk, flushed."""
 
     point: SnapshotPoint
 
 
-@dataclass(slots=True)
-class PartitionChanged:
+class PartitionChanged(msgspec.Struct, gc=False):
     """What the metadata says of this partition, in in-sync mode.
 
     Heard only from metadata that knows this very start of the broker: what was decided before the controller counted it
@@ -124,8 +124,7 @@ class PartitionChanged:
     broker_epoch: Epoch
 
 
-@dataclass(slots=True)
-class BrokerRegistered:
+class BrokerRegistered(msgspec.Struct, gc=False):
     """The controller has counted this start of the broker."""
 
     broker_epoch: Epoch
@@ -140,6 +139,8 @@ Event = (
     | TimePassed
     | Flushed
     | RecordsOffered
+    | RecordsWritten
+    | SettingsChanged
     | VoterChangeAsked
     | TransferAsked
     | ShutdownAsked

@@ -6,25 +6,6 @@ somebody else, so it can neither vote twice in one epoch nor be counted for reco
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from zurau.ids import PartitionId, ReplicaId
 
-from zurau.ids import BrokerId, TopicId, id_text
-
-
-class ReplicaId(NamedTuple):
-    broker: BrokerId
-    directory: str
-
-    def __str__(self) -> str:
-        return f"{self.broker}{self.directory}"
-
-
-class PartitionId(NamedTuple):
-    """A partition among brokers. Not by its topic's name: a topic that is deleted and made again is another one, and
-    what was said about the first must not be heard by the second."""
-
-    topic_id: TopicId
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{id_text(self.topic_id)}-{self.partition}"
+__all__ = ["PartitionId", "ReplicaId"]

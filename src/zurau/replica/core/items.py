@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from zurau.epochs import EpochMark
 from zurau.ids import Epoch, Offset
 from zurau.replica.core.identity import ReplicaId
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True, gc=False):
     """Records that travel together. Their bytes mean nothing here.
 
     Compaction may remove batches, and records from within one: what is left begins at `base_offset` and takes up
@@ -20,7 +19,7 @@ class Batch:
     epoch: Epoch
     base_offset: Offset
     count: int
-    data: bytes
+    data: bytes | memoryview
     #: Set when the batch changes who votes.
     voters: tuple[ReplicaId, ...] | None = None
 

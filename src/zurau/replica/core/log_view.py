@@ -13,7 +13,7 @@ from zurau.replica.core.items import Batch, Item
 
 
 class LogView:
-    __slots__ = ("_flush_count", "_flushing", "epochs", "flushed", "position", "start_offset")
+    __slots__ = ("_flush_count", "_flush_limit", "_flushing", "epochs", "flushed", "position", "start_offset")
 
     def __init__(self, start_offset: Offset = 0, end_offset: Offset = 0, marks: Iterable[EpochMark] = ()) -> None:
         self.start_offset = start_offset
@@ -24,6 +24,8 @@ class LogView:
         self.flushed = self.position
         self._flush_count = 0
         self._flushing: Position | None = None
+        #: What was truncated since the flush began does not count, whatever is flushed.
+        self._flush_limit: Position | None = None
 
     @property
     def end_offset(self) -> Offset:
@@ -45,6 +47,11 @@ class LogView:
         assert item.base_offset >= self.end_offset, f"{item} in a log that ends at {self.end_offset}"
         assert item.epoch == self.position.epoch, f"{item} after the mark of epoch {self.epochs.last}"
         self.position = Position(item.epoch, item.next_offset)
+
+    def wrote(self, count: int) -> None:
+        """A leader's own batch, at the end."""
+        epoch, end = self.position
+        self.position = Position(epoch, end + count)
 
     def merge(self, marks: Sequence[EpochMark], batches: tuple[Batch, ...]) -> tuple[Item, ...]:
         """Append a leader's marks and batches in the order in which that leader wrote them; returns them so.
@@ -72,16 +79,20 @@ class LogView:
 
     def begin_flush(self) -> int | None:
         """The number of a flush to start now; None when one is under way or nothing is left to flush."""
-        if self._flushing is not None or self.is_flushed:
+        if self._flushing is not None or self.flushed == self.position:
             return None
         self._flush_count += 1
         self._flushing = self.position
+        self._flush_limit = None
         return self._flush_count
 
-    def flush_done(self, number: int) -> None:
+    def flush_done(self, number: int, upto: Position | None = None) -> None:
         if number == self._flush_count and self._flushing is not None:
             # A truncation may have come in between, and what was appended since is not what was flushed.
-            self.flushed = max(self.flushed, self._flushing)
+            covered = self._flushing if upto is None else upto
+            if self._flush_limit is not None:
+                covered = min(covered, self._flush_limit)
+            self.flushed = max(self.flushed, covered)
             self._flushing = None
 
     # Shrinking
@@ -96,7 +107,8 @@ class LogView:
         self.position = Position(self.epochs.last, point.offset)
         self.flushed = min(self.flushed, self.position)
         if self._flushing is not None:
-            self._flushing = min(self._flushing, self.position)
+            limit = self._flush_limit
+            self._flush_limit = self.position if limit is None else min(limit, self.position)
 
     def advance_start(self, offset: Offset) -> None:
         assert self.start_offset <= offset <= self.end_offset, f"{offset} is not in this log"

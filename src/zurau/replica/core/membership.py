@@ -8,7 +8,7 @@ make a change that overlaps with the old set and not with the other's (Ongaro's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from zurau.ids import Offset
@@ -37,6 +37,17 @@ class Membership:
 
     def _last(self) -> Voters:
         return self.changes[-1].voters if self.changes else self.first
+
+    @property
+    def history(self) -> tuple[VoterChange, ...]:
+        """All that is known, to be made again from: the first voters as a change before all offsets."""
+        return (VoterChange(-1, self.first), *self.changes)
+
+    @classmethod
+    def of(cls, history: Sequence[VoterChange], end_offset: Offset) -> Membership:
+        """As `history` said, of a log that ends at `end_offset`: what a crash took from its end changed nothing."""
+        first, *changes = history
+        return cls(first.voters, [change for change in changes if change.offset < end_offset])
 
     def appended(self, items: Iterable[Item]) -> None:
         for item in items:

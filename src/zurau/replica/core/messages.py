@@ -4,13 +4,13 @@ Every message carries its sender and the sender's epoch. Whoever hears of a larg
 hears of a smaller one answers with its own; the request for a pre-vote is the exception, because it must not disturb.
 Messages are addressed to brokers; a vote also names the replica that it is for, since a broker may have lost its disk.
 
-Messages are values, and nobody changes one that was made. They are not frozen: that would make each of them cost three
-times as much, and commits are made of little else.
+Messages are values, and nobody changes one that was made. They are msgspec's structs, as events and effects are:
+commits are made of little else, and a dataclass takes four times as long to make.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from zurau.epochs import EpochMark, Position
 from zurau.ids import Epoch, Offset
@@ -19,8 +19,7 @@ from zurau.replica.core.items import Batch
 from zurau.replica.core.membership import Voters
 
 
-@dataclass(slots=True)
-class Fetch:
+class Fetch(msgspec.Struct, gc=False):
     """I have flushed everything up to `position`: what comes next? Also the way to ask who leads."""
 
     sender: ReplicaId
@@ -38,8 +37,7 @@ class Fetch:
     loaded: int = 0
 
 
-@dataclass(slots=True)
-class Fetched:
+class Fetched(msgspec.Struct, gc=False):
     sender: ReplicaId
     epoch: Epoch
     fetch_id: int
@@ -57,16 +55,14 @@ class Fetched:
     log_start: Offset = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotPoint:
+class SnapshotPoint(msgspec.Struct, frozen=True, gc=False):
     """Where a log begins: the epoch of the last record before it, and who voted then."""
 
     mark: EpochMark
     voters: Voters
 
 
-@dataclass(slots=True)
-class FetchRefused:
+class FetchRefused(msgspec.Struct, gc=False):
     """I do not lead in your epoch. This one does, if I know."""
 
     sender: ReplicaId
@@ -75,8 +71,7 @@ class FetchRefused:
     leader: ReplicaId | None
 
 
-@dataclass(slots=True)
-class HighWatermark:
+class HighWatermark(msgspec.Struct, gc=False):
     """News for a fetch that waits: more is committed. The fetch goes on waiting, from the higher high watermark on."""
 
     sender: ReplicaId
@@ -85,8 +80,7 @@ class HighWatermark:
     high_watermark: Offset
 
 
-@dataclass(slots=True)
-class Vote:
+class Vote(msgspec.Struct, gc=False):
     """Would you have me lead (`is_pre`), or: have me lead."""
 
     sender: ReplicaId
@@ -97,8 +91,7 @@ class Vote:
     is_pre: bool
 
 
-@dataclass(slots=True)
-class VoteAnswer:
+class VoteAnswer(msgspec.Struct, gc=False):
     sender: ReplicaId
     epoch: Epoch
     is_granted: bool
@@ -107,16 +100,14 @@ class VoteAnswer:
     leader: ReplicaId | None = None
 
 
-@dataclass(slots=True)
-class BeginEpoch:
+class BeginEpoch(msgspec.Struct, gc=False):
     """I lead; fetch from me. Repeated until every voter has."""
 
     sender: ReplicaId
     epoch: Epoch
 
 
-@dataclass(slots=True)
-class EndEpoch:
+class EndEpoch(msgspec.Struct, gc=False):
     """I lead no more. The first of the successors may stand for election at once, the others one after the other."""
 
     sender: ReplicaId

@@ -23,6 +23,8 @@ from zurau.replica.core.events import (
     LogStartMoved,
     Received,
     RecordsOffered,
+    RecordsWritten,
+    SettingsChanged,
     ShutdownAsked,
     SnapshotProgressed,
     SnapshotStored,
@@ -32,6 +34,7 @@ from zurau.replica.core.events import (
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
+from zurau.replica.core.membership import Membership
 from zurau.replica.core.messages import Message
 from zurau.replica.core.roles import Cause, Role
 from zurau.replica.core.serving import Serving
@@ -85,6 +88,10 @@ class ReplicaCore(ABC):
         return self._state.safe_high_watermark
 
     @property
+    def membership(self) -> Membership:
+        return self._state.membership
+
+    @property
     def low_watermark(self) -> Offset | None:
         """What is below this is deleted on every replica that the leader knows; None when it does not lead."""
         if not isinstance(self._role, Serving):
@@ -110,6 +117,15 @@ class ReplicaCore(ABC):
     def deadline_ms(self) -> int:
         return self._role.deadline_ms if self._role is not None else 0
 
+    @abstractmethod
+    def refusal(self, *, acks_all: bool) -> str | None:
+        """Why records cannot be written now; None if they can."""
+
+    @property
+    @abstractmethod
+    def acknowledging(self) -> int:
+        """How many replicas have a record for certain when it is committed."""
+
     # What it is told
 
     def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
@@ -118,12 +134,22 @@ class ReplicaCore(ABC):
         self._is_in_step = True
         state = self._state
         state.effects = []
-        if now_ms > state.now_ms or type(event) is TimePassed or self._role is None:
-            # Time first: one that was stopped for a while must not act on a leadership that is over.
-            state.now_ms = max(now_ms, state.now_ms)
+        kind = type(event)
+        time_passes = now_ms > state.now_ms or kind is TimePassed or self._role is None
+        state.now_ms = max(now_ms, state.now_ms)
+        if kind is RecordsWritten:
+            # They are in the log already, so they count even if the leadership in which they were written is over now.
+            # A leader is told of its own records most often of all, and nobody else knows what to do with them.
+            cause = self._handle_own(event)
+            if cause is not None:  # pragma: no cover - who is voted out has not its own records to wait for
+                self._move(cause)
+        if time_passes:
+            # Before anything else: one that was stopped for a while must not act on a leadership that is over.
             self._pass_time()
-        if type(event) is not TimePassed:
-            self._move(self._handle(event))
+        if kind is not TimePassed and kind is not RecordsWritten:
+            cause = self._handle(event)
+            if cause is not None:
+                self._move(cause)
         self._is_in_step = False
         return tuple(state.effects)
 
@@ -139,7 +165,7 @@ class ReplicaCore(ABC):
         if kind is Received:
             return self._receive(event.message)  # type: ignore[union-attr]
         if kind is Flushed:
-            self._state.log.flush_done(event.number)  # type: ignore[union-attr]
+            self._state.log.flush_done(event.number, event.upto)  # type: ignore[union-attr]
             self._state.flush()
             return self._role.flushed()
         if kind is RecordsOffered:
@@ -163,6 +189,9 @@ class ReplicaCore(ABC):
                 state.start_moved(offset)
                 if isinstance(role, Serving):
                     role.tell_news()
+            case SettingsChanged(settings):
+                state.settings = settings
+                return role.flushed()  # what counts as stored may be more now
             case SnapshotProgressed(loaded):
                 state.snapshot_progressed(loaded)
             case SnapshotStored(point) if not isinstance(role, Serving):

@@ -128,7 +128,8 @@ class Serving:
         state = self._state
         if replica != state.id:
             return self._followers[replica].stored_in(state.epoch)
-        return state.stored.offset if state.stored.epoch == state.epoch else -1
+        stored = state.stored
+        return stored.offset if stored.epoch == state.epoch else -1
 
     def _correction(self, fetch: Fetch) -> Fetched | None:
         """What to answer to a follower whose log is not a beginning of this one."""

@@ -56,9 +56,10 @@ class ReplicaState:
     last_fetch_id: int = 0
     #: The number of this broker's start, where a controller counts them.
     broker_epoch: Epoch = -1
-    #: The voters for which `other_voters` was made.
+    #: The voters for which the two below were made.
     _voters: Voters | None = None
     _other_voters: Voters = ()
+    _is_voter: bool = False
 
     @property
     def voters(self) -> Voters:
@@ -66,15 +67,20 @@ class ReplicaState:
 
     @property
     def is_voter(self) -> bool:
-        return len(self.other_voters) < len(self.membership.voters)
+        if self.membership.voters is not self._voters:
+            self._look_at_voters()
+        return self._is_voter
 
     @property
     def other_voters(self) -> Voters:
-        voters = self.membership.voters
-        if voters is not self._voters:
-            self._voters = voters
-            self._other_voters = tuple(voter for voter in voters if voter != self.id)
+        if self.membership.voters is not self._voters:
+            self._look_at_voters()
         return self._other_voters
+
+    def _look_at_voters(self) -> None:
+        self._voters = self.membership.voters
+        self._other_voters = tuple(voter for voter in self._voters if voter != self.id)
+        self._is_voter = self.id in self._voters
 
     @property
     def stored(self) -> Position:
@@ -152,7 +158,9 @@ class ReplicaState:
         self.effects.append(Truncate(point))
 
     def start_moved(self, offset: Offset) -> None:
-        """The log begins here now."""
+        """The log begins here now. No news if it was decided meanwhile that it begins later, as the leader's does."""
+        if offset <= self.log.start_offset:
+            return
         assert offset <= self.safe_high_watermark, "what is not committed and flushed may still be needed"
         self.log.advance_start(offset)
         self.membership.advance_start(offset)
@@ -194,7 +202,7 @@ class ReplicaState:
     def raise_high_watermark(self, offset: Offset) -> bool:
         if offset <= self.high_watermark:
             return False
-        assert offset <= self.log.end_offset, f"high watermark {offset} behind the end {self.log.end_offset}"
+        assert offset <= self.log.position.offset, f"high watermark {offset} behind the end {self.log.end_offset}"
         self.high_watermark = offset
         self.effects.append(AdvanceHighWatermark(offset))
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from zurau.ids import Offset
 from zurau.ports import Randomness
 from zurau.replica.core.effects import RoleChanged
-from zurau.replica.core.events import BrokerRegistered, Event, PartitionChanged, RecordsOffered
+from zurau.replica.core.events import BrokerRegistered, Event, PartitionChanged, RecordsOffered, RecordsWritten
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.membership import Membership
@@ -67,6 +67,14 @@ class InSyncReplica(ReplicaCore):
         """Whom a leader commits by; nobody when it does not lead."""
         return self._role.maximal if isinstance(self._role, InSyncLeader) else ()
 
+    @property
+    def acknowledging(self) -> int:
+        return len(self._assignment.state.in_sync)
+
+    def refusal(self, *, acks_all: bool) -> str | None:
+        role = self._role
+        return role.refusal(acks_all=acks_all) if isinstance(role, InSyncLeader) else "this replica does not lead"
+
     # What it is told
 
     def _begin(self) -> None:
@@ -78,6 +86,8 @@ class InSyncReplica(ReplicaCore):
     def _handle_own(self, event: Event) -> Cause | None:
         state, role = self._state, self._role
         match event:
+            case RecordsWritten() if isinstance(role, InSyncLeader):
+                role.written(event)
             case RecordsOffered() if isinstance(role, InSyncLeader):
                 role.offered(event)
             case PartitionChanged(partition, broker_epoch):

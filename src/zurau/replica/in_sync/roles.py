@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from zurau.ids import Epoch, Offset
 from zurau.replica.core.effects import AlterPartition, Refuse
-from zurau.replica.core.events import RecordsOffered
+from zurau.replica.core.events import RecordsOffered, RecordsWritten
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.messages import Fetch, Message
@@ -112,12 +112,25 @@ class InSyncLeader(Serving):
 
     # What comes in
 
+    def refusal(self, *, acks_all: bool) -> str | None:
+        return "too few replicas are in sync" if acks_all and self._is_under_min() else None
+
     def offered(self, event: RecordsOffered) -> None:
-        if event.acks_all and self._is_under_min():
-            self._state.effects.append(Refuse("too few replicas are in sync"))
+        refusal = self.refusal(acks_all=event.acks_all)
+        if refusal is not None:
+            self._state.effects.append(Refuse(refusal))
         else:
             self.write(event.data, event.count)
             self._count()
+
+    def written(self, event: RecordsWritten) -> None:
+        """As `offered`, of what is in the log already."""
+        state = self._state
+        state.log.wrote(event.count)
+        state.flush()
+        self._count()
+        if self._followers:
+            self.tell_news()
 
     def flushed(self) -> Cause | None:
         self._count()

@@ -8,7 +8,7 @@ the last to hear that there is another.
 from __future__ import annotations
 
 from zurau.replica.core.effects import Refuse
-from zurau.replica.core.events import RecordsOffered, TransferAsked, VoterChangeAsked
+from zurau.replica.core.events import RecordsOffered, RecordsWritten, TransferAsked, VoterChangeAsked
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.membership import Voters
 from zurau.replica.core.messages import BeginEpoch, EndEpoch, Fetch, Message
@@ -31,6 +31,8 @@ class Leader(Serving):
         self._begin_again_ms = state.now_ms
         self._successor: ReplicaId | None = None
         self._hand_over_until_ms = 0
+        #: Why nothing is written; None when it is.
+        self.refusal: str | None = None
 
     def enter(self) -> Cause | None:
         self.lead()
@@ -41,6 +43,8 @@ class Leader(Serving):
 
     @property
     def deadline_ms(self) -> int:
+        if not self._followers:
+            return NEVER_MS  # nobody to wait for, or to tell
         parked_ms, is_quiescent = self.parked_until_ms()
         deadline_ms = self._quorum_lost_ms()
         return min(deadline_ms, parked_ms) if is_quiescent else min(deadline_ms, parked_ms, self._begin_again_ms)
@@ -54,12 +58,15 @@ class Leader(Serving):
             self._announce()
             self.forget_silent(state.voters)
         if self._successor is not None and state.now_ms >= self._hand_over_until_ms:
-            self._successor = None
+            self._successor = self.refusal = None
         return None
 
     def _quorum_lost_ms(self) -> int:
-        """When this leader has to resign unless somebody moves on. A disk that is stuck counts against itself."""
+        """When this leader has to resign unless somebody moves on. A disk that is stuck counts against itself; but
+        where nobody else votes, nobody else could lead."""
         state = self._state
+        if not state.other_voters:
+            return NEVER_MS
         moved = [self._followers[voter].moved_ms for voter in state.other_voters]
         if state.is_voter:
             moved.append(NEVER_MS if state.log.is_flushed else self._own_moved_ms)
@@ -83,10 +90,23 @@ class Leader(Serving):
         super().write(data, count, voters)
 
     def offered(self, event: RecordsOffered) -> None:
-        if self._successor is not None:
-            self._state.effects.append(Refuse("leadership is being handed over"))
+        if self.refusal is not None:
+            self._state.effects.append(Refuse(self.refusal))
         else:
             self.write(event.data, event.count)
+
+    def written(self, event: RecordsWritten) -> Cause | None:
+        """As `write`, of what is in the log already."""
+        state = self._state
+        log = state.log
+        if log.flushed == log.position:
+            self._own_moved_ms = state.now_ms
+        log.wrote(event.count)
+        state.flush()
+        cause = None if state.settings.waits_for_flush else self._count()
+        if self._followers:
+            self.tell_news()
+        return cause
 
     def flushed(self) -> Cause | None:
         self._own_moved_ms = self._state.now_ms
@@ -110,12 +130,17 @@ class Leader(Serving):
 
     def _count(self) -> Cause | None:
         state = self._state
-        offset = committed_offset([self.stored_by(voter) for voter in state.voters])
+        voters = state.membership.voters
+        if len(voters) == 1:
+            offset = self.stored_by(voters[0])
+        else:
+            offset = committed_offset([self.stored_by(voter) for voter in voters])
         if offset < 0:
             return None
         moved = state.raise_high_watermark(offset)
-        self.establish()
-        if moved:
+        if not self.is_established:
+            self.establish()
+        if moved and self._followers:
             self.tell_news()
         voted_out = not state.is_voter and state.membership.is_settled(state.high_watermark)
         return self.resign() if voted_out else None
@@ -127,7 +152,7 @@ class Leader(Serving):
         if event.to not in state.other_voters:
             state.effects.append(Refuse(f"{event.to} is no other voter"))
             return None
-        self._successor = event.to
+        self._successor, self.refusal = event.to, "leadership is being handed over"
         self._hand_over_until_ms = state.now_ms + state.settings.fetch_timeout_ms
         return self._maybe_hand_over()
 

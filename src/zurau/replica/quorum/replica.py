@@ -7,7 +7,14 @@ from collections.abc import Callable
 from zurau.ids import BrokerId, Epoch, Offset
 from zurau.ports import Randomness
 from zurau.replica.core.effects import RoleChanged
-from zurau.replica.core.events import Event, RecordsOffered, ShutdownAsked, TransferAsked, VoterChangeAsked
+from zurau.replica.core.events import (
+    Event,
+    RecordsOffered,
+    RecordsWritten,
+    ShutdownAsked,
+    TransferAsked,
+    VoterChangeAsked,
+)
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
@@ -19,6 +26,7 @@ from zurau.replica.core.settings import ReplicaSettings
 from zurau.replica.core.state import ReplicaState
 from zurau.replica.quorum.election import Candidate, Prospective
 from zurau.replica.quorum.leader import Leader
+from zurau.replica.quorum.majority import majority
 from zurau.replica.quorum.voting import answer_vote, vote_in_new_epoch
 
 AnyRole = Follower | Prospective | Candidate | Leader
@@ -85,6 +93,14 @@ class Replica(ReplicaCore):
         """As its leader knows: it could be made a voter."""
         return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
 
+    @property
+    def acknowledging(self) -> int:
+        return majority(len(self._state.voters))
+
+    def refusal(self, *, acks_all: bool) -> str | None:  # noqa: ARG002 - a majority decides, whoever waits for it
+        role = self._role
+        return role.refusal if isinstance(role, Leader) else "this replica does not lead"
+
     # What it is told
 
     def _begin(self) -> None:
@@ -92,9 +108,11 @@ class Replica(ReplicaCore):
 
     def _handle_own(self, event: Event) -> Cause | None:
         role = self._role
-        if not isinstance(role, Leader):
+        if type(role) is not Leader:
             self._refuse(event)
             return None
+        if type(event) is RecordsWritten:
+            return role.written(event)
         match event:
             case RecordsOffered():
                 role.offered(event)

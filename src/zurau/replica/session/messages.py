@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from zurau.replica.core.events import FetchProgressed, FollowerQuiesced, LeaderQuiesced, Unquiesced
 from zurau.replica.core.identity import PartitionId
@@ -12,8 +12,7 @@ Addressed = tuple[PartitionId, Message]
 Notice = tuple[PartitionId, LeaderQuiesced | FollowerQuiesced | Unquiesced | FetchProgressed]
 
 
-@dataclass(slots=True)
-class SessionRequest:
+class SessionRequest(msgspec.Struct, gc=False):
     #: The client's id of the session.
     session: int
     number: int
@@ -24,8 +23,7 @@ class SessionRequest:
     server_session: int | None = None
 
 
-@dataclass(slots=True)
-class SessionResponse:
+class SessionResponse(msgspec.Struct, gc=False):
     session: int
     number: int
     messages: tuple[Addressed, ...] = ()

@@ -16,6 +16,7 @@ from zurau.replica.core.items import Batch
 from zurau.replica.core.roles import Role
 from zurau.replica.quorum.majority import majority
 from zurau.replica.quorum.replica import Replica
+from zurau.simulation.searching import Violation
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.host import Host
@@ -26,18 +27,11 @@ if TYPE_CHECKING:
 ELECTIONS_MAX = 40
 
 
-class Violation(Exception):
-    """An invariant does not hold. The arguments: which one, and what was seen."""
-
-    def __init__(self, invariant: str, seen: str) -> None:
-        super().__init__(f"{invariant}: {seen}")
-        self.invariant = invariant
-
-    def meaning(self, checkers: Iterable[object]) -> str:
-        """What the invariant says, in the words of whoever checks it."""
-        found = next((each for each in checkers if type(each).__name__ == self.invariant), None)
-        known = {"Assertion": "The core itself noticed.", "BecomesWhole": "When faults end, everything is well again."}
-        return " ".join((type(found).__doc__ or "").split()) if found is not None else known[self.invariant]
+def meaning_of(violation: Violation, checkers: Iterable[object]) -> str:
+    """What the invariant says, in the words of whoever checks it."""
+    found = next((each for each in checkers if type(each).__name__ == violation.invariant), None)
+    known = {"Assertion": "The core itself noticed.", "BecomesWhole": "When faults end, everything is well again."}
+    return " ".join((type(found).__doc__ or "").split()) if found is not None else known[violation.invariant]
 
 
 @dataclass(slots=True)

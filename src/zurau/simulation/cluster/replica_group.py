@@ -15,12 +15,13 @@ from zurau.replica.core.messages import SnapshotPoint
 from zurau.replica.core.partition_state import InSyncProposal, PartitionState
 from zurau.replica.quorum.majority import majority
 from zurau.replica.quorum.replica import Replica
-from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, LookingChecker, Truth, Violation
+from zurau.simulation.cluster.checkers import QUORUM_CHECKERS, Checker, LookingChecker, Truth
 from zurau.simulation.cluster.history import History
 from zurau.simulation.cluster.host import Host
 from zurau.simulation.cluster.snapshots import Snapshot
 from zurau.simulation.cluster.state_checkers import STATE_CHECKERS
 from zurau.simulation.cluster.storage import ReplicaDisk
+from zurau.simulation.searching import Violation
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.world import World

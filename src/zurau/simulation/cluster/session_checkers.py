@@ -11,7 +11,7 @@ from zurau.replica.core.messages import Fetch
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import NEVER_MS
 from zurau.replica.session.messages import SessionRequest, SessionResponse
-from zurau.simulation.cluster.checkers import Violation
+from zurau.simulation.searching import Violation
 
 if TYPE_CHECKING:
     from zurau.simulation.cluster.host import AnyReplica

@@ -61,7 +61,7 @@ def has_producer(batch: Batch) -> bool:
 
 def written_by(batch: Batch) -> tuple[int, int]:
     """Producer and sequence."""
-    producer, _, sequence = batch.data.partition(b".")
+    producer, _, sequence = bytes(batch.data).partition(b".")
     return int(producer), int(sequence)
 
 
@@ -80,7 +80,7 @@ def header(value: bytes, base_offset: Offset = -1) -> BatchHeader:
 def remember(producers: Producers, batches: Iterable[Batch]) -> None:
     for batch in batches:
         if has_producer(batch):
-            producers.written(header(batch.data, batch.base_offset), 0)
+            producers.written(header(bytes(batch.data), batch.base_offset), 0)
 
 
 def follow(snapshot: Snapshot, batches: Iterable[Batch]) -> Snapshot:

@@ -123,7 +123,7 @@ def as_bytes(item: Item) -> bytes:
     if isinstance(item, EpochMark):
         return b"mark %d %d" % item
     voters = b"" if item.voters is None else repr(item.voters).encode()
-    return b"%d %d %d %b %b" % (item.epoch, item.base_offset, item.count, item.data, voters)
+    return b"%d %d %d %b %b" % (item.epoch, item.base_offset, item.count, bytes(item.data), voters)
 
 
 class Removed(NamedTuple):

@@ -14,7 +14,7 @@ from zurau.ids import BrokerId, Offset, TopicId
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.messages import Fetched
 from zurau.replica.session.messages import SessionRequest, SessionResponse
-from zurau.simulation.cluster.checkers import Checker, Violation
+from zurau.simulation.cluster.checkers import Checker
 from zurau.simulation.cluster.clients import Client
 from zurau.simulation.cluster.consumers import Consumer
 from zurau.simulation.cluster.controller import CONTROLLER, Controller
@@ -28,6 +28,7 @@ from zurau.simulation.cluster.replica_group import ReplicaGroup
 from zurau.simulation.cluster.session_checkers import SESSION_CHECKERS, SessionChecker
 from zurau.simulation.cluster.swarm import Mode, Swarm, calm
 from zurau.simulation.cluster.transcript import Transcript
+from zurau.simulation.searching import Violation
 
 GROUPS: dict[Mode, type[ReplicaGroup]] = {"quorum": ReplicaGroup, "isr": InSyncGroup}
 #: How long a cluster may take to become whole when nothing goes wrong any more.

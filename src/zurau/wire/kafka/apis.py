@@ -1,6 +1,6 @@
 """Which APIs are served, in which versions. ApiVersions answers with this table, and dispatch goes by it.
 
-Adding an API is one line here and one file each in `messages/` and in `api/kafka/`.
+Adding an API is one line here, one in `api/kafka/handlers.py`, and one file each in `messages/` and in `api/kafka/`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ APIS: dict[int, Api] = {
 }
 
 #: What our client can ask: all of the above, and what Apache Kafka serves and we do not yet.
-ASKED: dict[int, Api] = APIS | {
+CLIENT_APIS: dict[int, Api] = APIS | {
     api.key: api
     for api in (
         Api(17, "SaslHandshake", 1, 1),

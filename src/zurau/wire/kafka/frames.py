@@ -20,7 +20,7 @@ from typing import NamedTuple
 from zurau.errors import ProtocolViolation
 from zurau.ports import Buffer
 from zurau.settings import MIB
-from zurau.wire.kafka.apis import APIS, ASKED, Api
+from zurau.wire.kafka.apis import APIS, CLIENT_APIS, Api
 from zurau.wire.kafka.codec import decode, decode_in_steps, encode, encode_in_steps
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.frame_reader import FrameReader
@@ -102,7 +102,7 @@ def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
     """The frame with its size, in chunks. For clients."""
     chunks = encode(request, header.api_version)
     client_id = b"" if header.client_id is None else header.client_id.encode()
-    tags = _NO_TAGS if ASKED[header.api_key].is_flexible(header.api_version) else b""
+    tags = _NO_TAGS if CLIENT_APIS[header.api_key].is_flexible(header.api_version) else b""
     size = _REQUEST_HEADER.size + len(client_id) + len(tags) + sum(map(len, chunks))
     client_id_length = -1 if header.client_id is None else len(client_id)
     packed = _SIZED_REQUEST_HEADER.pack(
@@ -141,7 +141,7 @@ def _framed(header: RequestHeader, chunks: list[Buffer]) -> list[Buffer]:
 
 def decode_response(header: RequestHeader, frame: memoryview) -> Message:
     """The answer to the request with this header, from a frame without its size. For clients."""
-    api, version = ASKED[header.api_key], header.api_version
+    api, version = CLIENT_APIS[header.api_key], header.api_version
     position = _CORRELATION.size
     try:
         (correlation_id,) = _CORRELATION.unpack_from(frame)

@@ -22,7 +22,7 @@ decoder and one flat encoder for each message and version, on first use.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, dataclass_transform
+from typing import Annotated, ClassVar, Generic, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -112,3 +112,10 @@ class Message(Struct):
     flexible_since: ClassVar[int | None] = None
     #: The versions that `codec.decode_versioned` accepts; those of an API are in `apis.py`.
     versions: ClassVar[range] = range(32768)
+
+
+R = TypeVar("R", bound=Message)
+
+
+class Request(Message, Generic[R]):
+    """A message that is answered with an `R`."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.api.kafka.call import Call, Endpoint
+from zurau.api.client import Client
+from zurau.api.kafka.call import Call
 from zurau.broker.broker import Broker
+from zurau.broker.caller import ANONYMOUS, Caller
 from zurau.broker.identity import load_identity
 from zurau.broker.settings import BrokerSettings
-from zurau.ids import BrokerId
+from zurau.ids import Address, BrokerId
 from zurau.log.settings import LogSettings
 from zurau.machines.groups.settings import GroupSettings
 from zurau.node.disk import RealDisk
@@ -18,6 +20,8 @@ from zurau.wire.kafka.codec import decode, encode
 
 #: Longer than anything that a request may wait for in these tests.
 LONG_MS = 60_000
+
+CLIENT = Client(Caller(ANONYMOUS, "127.0.0.1", "PLAINTEXT"), Address("broker.example", 9092))
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def ask(settle):
     """Asks a handler; request and response go through the codec of the version, as on the wire."""
 
     def run(handler, request, version, broker):
-        call = Call(broker, version, "a client", "127.0.0.1", Endpoint("broker.example", 9092))
+        call = Call(broker, version, "a client", CLIENT)
         response = settle(handler.handle(over_the_wire(request, version), call))
         return over_the_wire(response, version)
 

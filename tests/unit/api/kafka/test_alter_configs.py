@@ -15,7 +15,7 @@ from zurau.wire.kafka.messages import incremental_alter_configs as incremental
 @pytest.fixture
 def broker(broker, settle):
     async def create():
-        await broker.controller.ask(CreateTopic("orders", TopicId(bytes(16)), configs={"retention.ms": "5"}))
+        await broker.controller.submit(CreateTopic("orders", TopicId(bytes(16)), configs={"retention.ms": "5"}))
 
     settle(create())
     return broker
@@ -68,10 +68,10 @@ def test_a_list_is_appended_to(alter, broker):
 
 def test_the_default_of_all_topics_reaches_the_logs_of_those_that_set_nothing(alter, broker):
     broker_wide = {"resource_type": ResourceType.BROKER, "name": ""}
-    assert alter("log.segment.bytes", ConfigOperation.SET, "4096", **broker_wide).error_code == 0
+    assert alter("log.segment.bytes", ConfigOperation.SET, "2097152", **broker_wide).error_code == 0
     assert alter("log.retention.ms", ConfigOperation.SET, "4096", **broker_wide).error_code == 0
     settings = broker.partition("orders", 0).log.settings
-    assert (settings.segment_bytes, settings.retention_ms) == (4096, 5)
+    assert (settings.segment_bytes, settings.retention_ms) == (2097152, 5)
 
 
 def test_an_unknown_setting_is_refused_and_the_closest_one_is_named(alter):

@@ -16,7 +16,7 @@ from zurau.wire.kafka.messages.create_partitions import (
 @pytest.fixture
 def broker(broker, settle):
     async def create():
-        await broker.controller.ask(CreateTopic("orders", TopicId(bytes(16))))
+        await broker.controller.submit(CreateTopic("orders", TopicId(bytes(16))))
 
     settle(create())
     return broker

@@ -17,13 +17,14 @@ from zurau.wire.kafka.messages.delete_records import (
 @pytest.fixture
 def broker(broker, settle):
     async def fill():
-        await broker.controller.ask(CreateTopic("orders", TopicId(bytes(16))))
+        await broker.controller.submit(CreateTopic("orders", TopicId(bytes(16))))
         compacted = CreateTopic("table", TopicId(bytes([1] * 16)), configs={"cleanup.policy": "compact"})
-        await broker.controller.ask(compacted)
+        await broker.controller.submit(compacted)
+        await broker.opened(TopicId(bytes(16)))
         for number in range(5):
             batch = build_batch([NewRecord(key=None, value=b"%d" % number, timestamp=0)])
             broker.partition("orders", 0).append_own(batch)
-        await broker.partition("orders", 0).wait_high_watermark(5)
+        await broker.partition("orders", 0).wait_committed(5)
 
     settle(fill())
     return broker

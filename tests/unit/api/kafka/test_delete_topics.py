@@ -15,7 +15,7 @@ A_TOPIC_ID = TopicId(bytes(range(16)))
 @pytest.fixture
 def broker(broker, settle):
     async def create():
-        await broker.controller.ask(CreateTopic("orders", A_TOPIC_ID))
+        await broker.controller.submit(CreateTopic("orders", A_TOPIC_ID))
 
     settle(create())
     return broker

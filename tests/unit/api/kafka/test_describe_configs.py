@@ -13,14 +13,14 @@ from zurau.wire.kafka.messages.describe_configs import DescribeConfigsRequest, D
 
 @pytest.fixture
 def broker(make_broker, settle):
-    broker = make_broker(log_settings=LogSettings(segment_bytes=4096))
+    broker = make_broker(log_settings=LogSettings(segment_bytes=2 << 20))
 
     async def prepare():
-        await broker.controller.ask(CreateTopic("orders", TopicId(bytes(16)), configs={"retention.ms": "5"}))
+        await broker.controller.submit(CreateTopic("orders", TopicId(bytes(16)), configs={"retention.ms": "5"}))
         for_all = [ConfigEdit("log.retention.ms", 0, "6"), ConfigEdit("log.cleanup.policy", 0, "compact")]
-        await broker.controller.ask(AlterConfigs(ResourceType.BROKER, "", for_all))
+        await broker.controller.submit(AlterConfigs(ResourceType.BROKER, "", for_all))
         for_one = [ConfigEdit("log.retention.ms", 0, "7")]
-        await broker.controller.ask(AlterConfigs(ResourceType.BROKER, "1", for_one))
+        await broker.controller.submit(AlterConfigs(ResourceType.BROKER, "1", for_one))
 
     settle(prepare())
     return broker
@@ -50,7 +50,7 @@ def test_a_topics_value_comes_from_the_nearest_layer_that_has_one(describe):
     shown = value_and_source(describe(ResourceType.TOPIC, "orders"))
     assert shown["retention.ms"] == ("5", 1)
     assert shown["cleanup.policy"] == ("compact", 3)
-    assert shown["segment.bytes"] == ("4096", 4)
+    assert shown["segment.bytes"] == ("2097152", 4)
     assert shown["index.interval.bytes"] == ("4096", 5)
 
 

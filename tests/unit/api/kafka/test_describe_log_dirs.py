@@ -12,7 +12,7 @@ from zurau.wire.kafka.messages.describe_log_dirs import DescribableLogDirTopic, 
 @pytest.fixture
 def broker(broker, settle):
     async def create():
-        await broker.controller.ask(CreateTopic("orders", TopicId(bytes(16)), partition_count=2))
+        await broker.controller.submit(CreateTopic("orders", TopicId(bytes(16)), partition_count=2))
 
     settle(create())
     return broker

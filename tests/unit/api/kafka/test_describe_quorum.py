@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.api.kafka import describe_quorum
-from zurau.broker.broker import METADATA_PARTITION
+from zurau.broker.metadata_log import METADATA_PARTITION
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_quorum import DescribeQuorumRequest, QuorumPartition, QuorumTopic
 

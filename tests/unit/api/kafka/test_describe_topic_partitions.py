@@ -17,7 +17,7 @@ from zurau.wire.kafka.messages.describe_topic_partitions import (
 def broker(broker, settle):
     async def create():
         for number, name in enumerate(["c", "a", "b"]):
-            await broker.controller.ask(CreateTopic(name, TopicId(bytes([number] * 16)), partition_count=3))
+            await broker.controller.submit(CreateTopic(name, TopicId(bytes([number] * 16)), partition_count=3))
 
     settle(create())
     return broker

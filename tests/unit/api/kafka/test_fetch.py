@@ -71,7 +71,7 @@ def test_a_long_poll_ends_with_nothing_when_its_time_is_over(client, broker):
     assert not poll.is_done
     broker.clock.advance(1)
     assert values(poll.result()) == []
-    assert len(broker.broker.partition("t", 0)._waiters) == 0
+    assert len(broker.broker.partition("t", 0)._readers) == 0
 
 
 def test_a_poll_gathers_batches_until_it_has_enough(client, broker):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.api.client import ConnectionState
 from zurau.api.kafka import fetch
-from zurau.api.kafka.call import Call, Endpoint
+from zurau.api.kafka.call import Call
+from zurau.api.kafka.gathering import READING_BYTES
 from zurau.api.response_memory import ResponseMemory, ResponseShare
 from zurau.broker.settings import BrokerSettings
 from zurau.counters import Counters
@@ -13,7 +15,7 @@ from zurau.ids import TopicPartition
 from zurau.log.settings import LogSettings
 from zurau.partition.partition import Partition
 from zurau.pending import Running, start
-from zurau.simulation.broker import SimulatedBroker
+from zurau.simulation.broker import CLIENT, SimulatedBroker
 from zurau.simulation.client import SimulatedClient, records_in
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -59,7 +61,7 @@ def fetch_of(topic: str, partitions: int = 1, **circumstances) -> FetchRequest:
 
 def ask_with(broker, share: ResponseShare | None, request: FetchRequest) -> Running:
     """The handler itself, as a connection would run it."""
-    call = Call(broker.broker, 12, "a client", "127.0.0.1", Endpoint("127.0.0.1", 9092), share)
+    call = Call(broker.broker, 12, "a client", CLIENT._replace(responses=share))
     running = start(fetch.handle(request, call))
     broker.clock.advance(0)  # it takes its turns
     return running
@@ -69,7 +71,7 @@ def test_a_partition_that_is_named_often_is_waited_for_once(client, broker):
     wanted = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)] * 1000
     broker.ask(FetchRequest(max_wait_ms=LONG_MS, min_bytes=1, topics=[FetchTopic(topic="t", partitions=wanted)]), 12)
     broker.clock.advance(0)
-    assert len(broker.broker.partition("t", 0)._waiters) == 1
+    assert len(broker.broker.partition("t", 0)._readers) == 1
 
 
 def test_only_the_partition_that_has_more_is_looked_at_again(client, broker, reads):
@@ -96,9 +98,9 @@ def test_a_poll_that_has_too_little_holds_nothing_while_it_waits(client, broker)
 
 def test_a_poll_that_is_ended_leaves_no_wait_and_no_timer_behind(client, broker):
     poll = ask_with(broker, None, fetch_of("t", min_bytes=1, max_wait_ms=2**31 - 1))
-    assert len(broker.broker.partition("t", 0)._waiters) == 1
+    assert len(broker.broker.partition("t", 0)._readers) == 1
     poll.end()
-    assert len(broker.broker.partition("t", 0)._waiters) == 0
+    assert len(broker.broker.partition("t", 0)._readers) == 0
     assert not any(timer.callback for at_ms, _, timer in broker.clock._timers if at_ms > 2**30)
 
 
@@ -149,3 +151,13 @@ def test_a_fetch_that_finds_no_room_is_answered_with_nothing_in_the_end(client, 
     broker.clock.advance(1)
     data = poll.result().responses[0].partitions[0]
     assert (data.error_code, data.high_watermark, len(data.records)) == (ErrorCode.NONE, 1, 0)
+
+
+def test_what_a_fetch_holds_while_it_waits_is_counted_by_its_partitions_and_given_back(client, broker):
+    client.create_topic("wide", partitions=5)
+    call = Call(broker.broker, 12, "a client", CLIENT._replace(connection=ConnectionState()))
+    running = start(fetch.handle(fetch_of("wide", partitions=5, max_wait_ms=LONG_MS), call))
+    broker.clock.advance(0)
+    assert call.connection.waiting_bytes == 5 * READING_BYTES
+    running.end()
+    assert call.connection.waiting_bytes == 0

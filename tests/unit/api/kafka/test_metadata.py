@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.api.kafka import metadata
+from zurau.broker import auto_create
 from zurau.ids import TopicId
 from zurau.machines.controller.commands import CreateTopic
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -15,7 +16,7 @@ NOT_ASKED_FOR = -2147483648
 @pytest.fixture
 def broker(broker, settle):
     async def create():
-        await broker.controller.ask(CreateTopic("orders", A_TOPIC_ID, partition_count=2))
+        await broker.controller.submit(CreateTopic("orders", A_TOPIC_ID, partition_count=2))
 
     settle(create())
     return broker
@@ -142,7 +143,7 @@ def test_rights_are_told_only_when_asked_for(get):
 
 
 def test_so_many_missing_topics_are_created_and_the_others_when_asked_for_again(get, broker, monkeypatch):
-    monkeypatch.setattr(metadata, "AUTO_CREATED_MAX", 2)
+    monkeypatch.setattr(auto_create, "AUTO_CREATED_MAX", 2)
     first = [topic.error_code for topic in get("a", "b", "c").topics]
     assert first == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE]
     assert [topic.error_code for topic in get("a", "b", "c").topics] == [ErrorCode.NONE] * 3

@@ -7,7 +7,7 @@ import pytest
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import ProtocolViolation
 from zurau.log.settings import LogSettings
-from zurau.partition.partition import UNAWAITED_FLUSH_MS
+from zurau.partition.flushing import UNAWAITED_FLUSH_MS
 from zurau.records.batch import parse_header, seal
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression

@@ -3,9 +3,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.errors import CorruptData, Refused
-from zurau.ids import BrokerId
-from zurau.machines.controller.changes import BrokerAdded
-from zurau.machines.controller.commands import AllocateProducerIds, RegisterBroker
+from zurau.machines.controller.commands import AllocateProducerIds
 from zurau.machines.controller.records import ProducerIdsAllocated, decode_record, encode_record
 from zurau.machines.machine import StateRecord
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -21,20 +19,6 @@ def test_impossible_blocks_of_producer_ids_are_refused(cluster, count):
     with pytest.raises(Refused) as caught:
         cluster.ask(AllocateProducerIds(count))
     assert caught.value.code is ErrorCode.INVALID_REQUEST
-
-
-def test_a_broker_that_registers_again_after_a_restart_replaces_itself(cluster):
-    cluster.ask(RegisterBroker(BrokerId(1), bytes(16), b"incarnation two "))
-    assert cluster.image.brokers[1].incarnation_id == b"incarnation two "
-    assert cluster.changes[-1] == BrokerAdded(BrokerId(1))
-
-
-def test_registering_twice_with_the_same_incarnation_writes_once(cluster):
-    command = RegisterBroker(BrokerId(2), bytes(16), bytes(16))
-    cluster.ask(command)
-    written = len(cluster.records)
-    cluster.ask(command)
-    assert len(cluster.records) == written
 
 
 def test_a_record_comes_back_as_it_was_written():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zurau.errors import ProtocolViolation
-from zurau.machines.groups.commands import Acknowledged
+from zurau.ids import TopicId, TopicPartition
+from zurau.machines.groups.commands import Acknowledged, NewOffset
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.machine import StateRecord
@@ -84,6 +85,12 @@ def test_an_offset_is_written_as_kafka_writes_it(stage):
     assert stage.log[-1].value == (b"\x00\x03" + (5).to_bytes(8) + b"\xff" * 4 + b"\x00\x00" + stage.now_ms.to_bytes(8))
 
 
+def test_an_offset_in_a_topic_with_an_id_is_written_as_kafka_writes_it(stage):
+    stage.commit("", 0, offsets={TopicPartition("orders", 0): NewOffset(5, topic_id=TopicId(bytes(range(16))))})
+    value = (5).to_bytes(8) + b"\xff" * 4 + b"\x01" + stage.now_ms.to_bytes(8)
+    assert stage.log[-1].value == b"\x00\x04" + value + b"\x01\x00\x10" + bytes(range(16))
+
+
 def test_nothing_is_written_before_there_is_an_agreement(stage):
     stage.join("a")
     stage.heartbeat("a")
@@ -92,20 +99,20 @@ def test_nothing_is_written_before_there_is_an_agreement(stage):
 
 def test_records_of_other_kinds_are_passed_over():
     machine = GroupMachine(GroupSettings())
-    machine.apply(StateRecord(b"\x00\x03from a newer protocol", b"?"))
-    machine.apply(StateRecord(None, b"?"))
+    machine.apply(StateRecord(b"\x00\x03from a newer protocol", b"?"), 0)
+    machine.apply(StateRecord(None, b"?"), 1)
     assert not machine.groups
 
 
 def test_a_record_that_cannot_be_read_is_not_passed_over():
     with pytest.raises(ProtocolViolation):
-        GroupMachine(GroupSettings()).apply(StateRecord(b"\x00\x02\x00\x01g", b"\x00\x63"))
+        GroupMachine(GroupSettings()).apply(StateRecord(b"\x00\x02\x00\x01g", b"\x00\x63"), 0)
 
 
 def test_removing_what_is_not_there_changes_nothing(stage):
     stage.commit("orders", 5)
     stage.form("a")
     machine = GroupMachine(GroupSettings())
-    for record in stage.log:
-        machine.apply(StateRecord(record.key, None))
+    for offset, record in enumerate(stage.log):
+        machine.apply(StateRecord(record.key, None), offset)
     assert not machine.groups

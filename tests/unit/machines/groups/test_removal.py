@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.ids import TopicPartition
+from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from zurau.machines.groups.commands import (
     Acknowledged,
     DeleteGroup,
     DeleteOffsets,
-    ForgetTopic,
+    ForgetTopics,
     GroupList,
     ListGroups,
     NewOffset,
@@ -21,7 +21,9 @@ from zurau.settings import DAY_MS, HOUR_MS
 from zurau.wire.kafka.error_codes import ErrorCode
 
 ORDERS, BILLS = TopicPartition("orders", 0), TopicPartition("bills", 0)
+A_TOPIC_ID = TopicId(bytes(range(16)))
 WEEK_MS = 7 * DAY_MS
+ORDERS_GONE = frozenset({("orders", NO_TOPIC_ID)})
 
 
 def delete(stage):
@@ -103,9 +105,24 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten_in_every_group(stage):
     stage.commit("orders", 5)
     stage.commit("orders", 5, group_id="others")
     stage.commit("bills", 6)
-    assert stage.outcome(stage.ask(ForgetTopic("orders"))) == Acknowledged()
+    assert stage.outcome(stage.ask(ForgetTopics(ORDERS_GONE))) == Acknowledged()
     assert stage.committed() == {"bills": 6}
     assert stage.machine.groups["others"].offsets == {}
+
+
+def test_offsets_in_another_topic_of_the_same_name_are_not_forgotten(stage):
+    stage.commit("orders", 0, offsets={ORDERS: NewOffset(5, topic_id=A_TOPIC_ID)})
+    stage.ask(ForgetTopics(frozenset({("orders", TopicId(bytes(16 * [9])))})))
+    assert stage.committed() == {"orders": 5}
+    stage.ask(ForgetTopics(frozenset({("orders", A_TOPIC_ID)})))
+    assert stage.committed() == {}
+
+
+def test_which_topic_was_meant_is_known_after_a_restart(stage):
+    stage.commit("orders", 0, offsets={ORDERS: NewOffset(5, topic_id=A_TOPIC_ID)})
+    stage.commit("bills", 6)
+    stage.restart()
+    assert stage.machine.topics() == {("orders", A_TOPIC_ID), ("bills", NO_TOPIC_ID)}
 
 
 def test_offsets_expire_a_week_after_the_group_became_empty(patient):
@@ -199,11 +216,11 @@ def test_a_group_of_many_offsets_is_deleted_in_several_decisions(stage):
 
 def test_a_topic_of_many_offsets_is_forgotten_in_several_decisions_and_its_namesake_is_not(stage):
     stage.commit("", 0, offsets=many_offsets())
-    unfinished = stage.outcome(stage.ask(ForgetTopic("orders")))
+    unfinished = stage.outcome(stage.ask(ForgetTopics(ORDERS_GONE)))
     stage.advance(1)
     stage.commit("orders", 7)
     while isinstance(unfinished, Unfinished):
-        unfinished = stage.outcome(stage.ask(ForgetTopic("orders", unfinished.now_ms)))
+        unfinished = stage.outcome(stage.ask(ForgetTopics(ORDERS_GONE, unfinished.now_ms)))
     assert stage.committed() == {"orders": 7}
 
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from http.client import HTTPConnection
+from unittest.mock import ANY
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
-from pyspark_zurau.checkpoint_lock import CheckpointLock
+from pyspark_zurau.cli.metrics import serve_metrics
+from pyspark_zurau.engine.known_checkpoints import note_checkpoint
 from pyspark_zurau.engine.progress import FAILED, first_status, publish
+from pyspark_zurau.engine.read import read_pipeline
+from pyspark_zurau.spark.checkpoint_lock import CheckpointLock
 from zurau.cli.main import main
 from zurau.cli.optional import COMMANDS
+from zurau.client.cluster import Cluster
+from zurau.client.producer import Producer
+from zurau.errors import SettingsError
+from zurau.testing import Broker
 
 
 @pytest.fixture
@@ -36,7 +45,7 @@ def checkpoint(tmp_path):
     return str(tmp_path)
 
 
-@pytest.mark.parametrize("command", ["run", "check", "status", "reset", "list"])
+@pytest.mark.parametrize("command", ["init", "preview", "run", "check", "status", "reset", "list"])
 def test_the_help_of_every_pipeline_command_has_an_example(zurau, command):
     code, output, _ = zurau(command, "--help")
     assert code == 0
@@ -144,3 +153,80 @@ kind = "console"
     code, _, errors = zurau("reset", str(file), "--yes")
     assert code == 0, errors
     assert not tmp_path.exists()
+
+
+CHECKED = """
+name = "shop"
+checkpoint = "{directory}/checkpoint"
+bootstrap = "{bootstrap}"
+[sources.orders]
+topics = ["orders"]
+format = "text"
+dead_letter = "fail"
+[steps.loud]
+python = "{function}"
+inputs = ["orders"]
+[sinks.out]
+from = "loud"
+kind = "console"
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import nothing_like_it", "shout.py cannot be imported: ModuleNotFoundError: No module named"),
+        ("def louder(rows): ...", "there is no function 'shout' in shout.py"),
+    ],
+)
+def test_a_check_tells_what_is_wrong_before_spark_starts(zurau, tmp_path, code, told):
+    (tmp_path / "shout.py").write_text(code)
+    file = tmp_path / "shop.toml"
+    with Broker() as broker:
+        file.write_text(CHECKED.format(directory=tmp_path, bootstrap=broker.bootstrap, function="shout.py:shout"))
+        code, _, errors = zurau("check", str(file))
+    assert code == 1
+    assert "note: [sources.orders] topics: there is no topic 'orders'" in errors
+    assert "[steps.loud] python: " in errors
+    assert told in errors
+    assert "asking Spark" not in errors
+
+
+def test_a_file_is_begun_from_what_is_in_a_topic_and_never_written_over(zurau, tmp_path):
+    file = tmp_path / "orders.toml"
+    with Broker() as broker:
+        with Cluster(broker.bootstrap) as cluster, Producer(cluster) as producer:
+            for number in range(5):
+                producer.send("orders", json.dumps({"id": number}).encode())
+        begun = zurau("init", "orders", "--out", str(file), "--bootstrap", broker.bootstrap)
+        again = zurau("init", "orders", "--out", str(file), "--bootstrap", broker.bootstrap)
+    assert begun == (0, f"wrote {file}; see its rows with `zurau pipeline preview {file}`\n", ANY)
+    assert "JSON; 5 of 5 records fit" in begun[2]
+    assert read_pipeline(file).sources["orders"].schema == "id BIGINT"
+    assert (again[0], "is there already" in again[2]) == (1, True)
+
+
+def test_a_checkpoint_anywhere_is_found_by_status_until_it_is_gone(zurau, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    note_checkpoint(checkpoint)
+    with CheckpointLock(checkpoint):
+        code, output, _ = zurau("status", "--format", "csv")
+    assert (code, output.splitlines()[1].split(",")[:2]) == (0, ["shop", "running"])
+    (tmp_path / "status.json").unlink()
+    assert zurau("status", "--format", "json")[:2] == (0, "[]\n")
+
+
+def test_metrics_are_served_while_a_pipeline_runs():
+    with serve_metrics("127.0.0.1:0", lambda: "up 1\n") as address:
+        connection = HTTPConnection(address)
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"up 1\n")
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 404
+        connection.close()
+
+
+def test_an_address_for_metrics_that_cannot_be_is_told():
+    with pytest.raises(SettingsError, match="is not HOST:PORT"), serve_metrics("here", str):
+        pass

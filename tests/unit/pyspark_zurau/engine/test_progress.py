@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
 from pyspark_zurau.cli.screen import notes
+from pyspark_zurau.engine.metrics import in_prometheus
 from pyspark_zurau.engine.progress import QueryStatus, first_status, follow, publish, read_status
 
 
@@ -32,7 +34,7 @@ def batch(number: int, *, late: int = 0, good: int = 0, dead: int = 0, reason: s
 
 def after(*batches) -> QueryStatus:
     query = SimpleNamespace(recentProgress=list(batches), status={"isTriggerActive": False})
-    return follow(QueryStatus("orders dead letters", "topic"), query)
+    return follow(QueryStatus("orders dead letters", "topic"), query, Counter())
 
 
 def test_good_and_dead_values_are_added_up_over_batches():
@@ -59,3 +61,13 @@ def test_what_is_published_is_read_back(tmp_path):
     status = first_status("shop", str(tmp_path), {})
     publish(replace(status, queries=(after(batch(0, dead=1)),)))
     assert read_status(str(tmp_path)).queries[0].judged.dead == 1
+
+
+def test_prometheus_reads_what_is_known_of_each_query():
+    status = replace(first_status('sh"op', "/c", {}), queries=(after(batch(3, good=5, dead=1)),))
+    lines = in_prometheus(status).splitlines()
+    assert 'zurau_pipeline_up{pipeline="sh\\"op"} 1' in lines
+    assert 'zurau_pipeline_dead_values_total{pipeline="sh\\"op",query="orders dead letters"} 1' in lines
+    assert 'zurau_pipeline_batch_seconds{pipeline="sh\\"op",query="orders dead letters"} 0.002' in lines
+    assert "# TYPE zurau_pipeline_rows_total counter" in lines
+    assert not any("lag_records" in line for line in lines), "it is not known yet"

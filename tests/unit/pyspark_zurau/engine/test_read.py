@@ -156,3 +156,32 @@ def test_all_mistakes_are_told_at_once(problems):
 def test_a_mistake_in_a_step_is_told_too(problems, step, message):
     found = problems("[sinks.out]", f'[steps.x]\n{step}\n[steps.y]\nsql = "SELECT 1"\n[sinks.out]')
     assert found[0].startswith(message)
+
+
+def test_a_time_format_for_all_holds_for_every_column_that_is_a_time(changed):
+    pipeline = changed(
+        'schema = "id INT, shop STRING"', 'schema = "id INT, at TIMESTAMP, day DATE"\ntime_format = "iso"'
+    )
+    assert pipeline.sources["orders"].time_format == {"at": "iso", "day": "iso"}
+
+
+def test_a_time_format_names_columns_and_forms_that_there_are(problems):
+    told = problems('shop STRING"', 'at TIMESTAMP"\ntime_format = {att = "iso", at = "apach", id = "epoch"}')
+    assert told[0] == "[sources.orders] time_format: there is no column 'att'; did you mean at?"
+    assert told[1].startswith("[sources.orders] time_format: 'apach' is neither a pattern like 'dd.MM.yyyy HH:mm:ss'")
+    assert told[1].endswith("did you mean apache?")
+    assert told[2] == "[sources.orders] time_format: column id is INT; a time is a TIMESTAMP or a DATE"
+
+
+def test_a_schema_is_read_before_spark_is_there(problems):
+    (told,) = problems('shop STRING"', 'shop STRNG"')
+    assert told == "[sources.orders] schema: column shop: STRNG is not a type of Spark; did you mean STRING?"
+    (told,) = problems('shop STRING"', 'tags ARRAY<STRING"')
+    assert told == "[sources.orders] schema: a '>' is missing in 'tags ARRAY<STRING'"
+    (told,) = problems('shop STRING"', 'shop"')
+    assert told == "[sources.orders] schema: 'shop' is not a column; write a name and a type, like 'time TIMESTAMP'"
+
+
+def test_steps_of_either_kind_may_have_a_watermark(changed):
+    step = '\n[steps.late]\nsql = "SELECT 1"\nwatermark = {column = "at", delay = "5 minutes"}\n[sinks.out]'
+    assert changed("[sinks.out]", step).steps["late"].watermark == Watermark("at", "5 minutes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, f64, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, f64, i16, i32, string
 
 
 class EntityData(Struct):
@@ -24,7 +24,7 @@ class QuotaAlteration(Struct):
     ops: list[QuotaOperation]
 
 
-class AlterClientQuotasRequest(Message):
+class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
     api_key: ClassVar = 49
     flexible_since: ClassVar = 1
 

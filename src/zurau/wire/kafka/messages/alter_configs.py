@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i8, i16, i32, string
 
 
 class AlterableConfig(Struct):
@@ -23,7 +23,7 @@ class AlterConfigsResource(Struct):
     configs: list[AlterableConfig]
 
 
-class AlterConfigsRequest(Message):
+class AlterConfigsRequest(Request["AlterConfigsResponse"]):
     api_key: ClassVar = 33
     flexible_since: ClassVar = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i16, i32, since, string
 
 
 class ReassignablePartition(Struct):
@@ -18,7 +18,7 @@ class ReassignableTopic(Struct):
     partitions: list[ReassignablePartition]
 
 
-class AlterPartitionReassignmentsRequest(Message, kw_only=True):
+class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"], kw_only=True):
     api_key: ClassVar = 45
     flexible_since: ClassVar = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, string
 
 
 class AlterReplicaLogDirTopic(Struct):
@@ -17,7 +17,7 @@ class AlterReplicaLogDir(Struct):
     topics: list[AlterReplicaLogDirTopic]
 
 
-class AlterReplicaLogDirsRequest(Message):
+class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
     api_key: ClassVar = 34
     flexible_since: ClassVar = 2
 

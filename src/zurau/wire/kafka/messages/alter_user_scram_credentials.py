@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, blob, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, blob, i8, i16, i32, string
 
 
 class ScramCredentialDeletion(Struct):
@@ -22,7 +22,7 @@ class ScramCredentialUpsertion(Struct):
     salted_password: blob
 
 
-class AlterUserScramCredentialsRequest(Message):
+class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsResponse"]):
     api_key: ClassVar = 51
     flexible_since: ClassVar = 0
 

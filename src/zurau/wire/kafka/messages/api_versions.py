@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i16, i32, i64, since, string, tagged
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i16, i32, i64, since, string, tagged
 
 
-class ApiVersionsRequest(Message):
+class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     api_key: ClassVar = 18
     flexible_since: ClassVar = 3
 

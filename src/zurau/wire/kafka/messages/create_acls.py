@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, string
 
 
 class AclCreation(Struct, kw_only=True):
@@ -18,7 +18,7 @@ class AclCreation(Struct, kw_only=True):
     permission_type: i8
 
 
-class CreateAclsRequest(Message):
+class CreateAclsRequest(Request["CreateAclsResponse"]):
     api_key: ClassVar = 30
     flexible_since: ClassVar = 2
 

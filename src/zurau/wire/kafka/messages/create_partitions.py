@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i16, i32, string
 
 
 class CreatePartitionsAssignment(Struct):
@@ -19,7 +19,7 @@ class CreatePartitionsTopic(Struct):
     assignments: list[CreatePartitionsAssignment] | None = None
 
 
-class CreatePartitionsRequest(Message):
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
     api_key: ClassVar = 37
     flexible_since: ClassVar = 2
 

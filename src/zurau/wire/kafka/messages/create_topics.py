@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from zurau.ids import NO_TOPIC_ID
-from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i16, i32, since, string, tagged, uuid
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i8, i16, i32, since, string, tagged, uuid
 
 
 class CreatableReplicaAssignment(Struct):
@@ -29,7 +29,7 @@ class CreatableTopic(Struct):
     configs: list[CreatableTopicConfig] = []
 
 
-class CreateTopicsRequest(Message):
+class CreateTopicsRequest(Request["CreateTopicsResponse"]):
     api_key: ClassVar = 19
     flexible_since: ClassVar = 5
 

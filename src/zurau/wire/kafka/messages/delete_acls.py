@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, string
 
 
 class DeleteAclsFilter(Struct, kw_only=True):
@@ -19,7 +19,7 @@ class DeleteAclsFilter(Struct, kw_only=True):
     permission_type: i8
 
 
-class DeleteAclsRequest(Message):
+class DeleteAclsRequest(Request["DeleteAclsResponse"]):
     api_key: ClassVar = 31
     flexible_since: ClassVar = 2
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, string
 
 
-class DeleteGroupsRequest(Message):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
     api_key: ClassVar = 42
     flexible_since: ClassVar = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, string
 
 
 class DeleteRecordsPartition(Struct):
@@ -18,7 +18,7 @@ class DeleteRecordsTopic(Struct):
     partitions: list[DeleteRecordsPartition]
 
 
-class DeleteRecordsRequest(Message):
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
     api_key: ClassVar = 21
     flexible_since: ClassVar = 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from zurau.ids import NO_TOPIC_ID
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, nullable_since, since, string, until, uuid
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, nullable_since, since, string, until, uuid
 
 
 class DeleteTopicState(Struct):
@@ -14,7 +14,7 @@ class DeleteTopicState(Struct):
     topic_id: uuid = NO_TOPIC_ID
 
 
-class DeleteTopicsRequest(Message, kw_only=True):
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"], kw_only=True):
     api_key: ClassVar = 20
     flexible_since: ClassVar = 4
 

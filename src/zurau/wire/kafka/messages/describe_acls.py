@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, string
 
 
-class DescribeAclsRequest(Message, kw_only=True):
+class DescribeAclsRequest(Request["DescribeAclsResponse"], kw_only=True):
     api_key: ClassVar = 29
     flexible_since: ClassVar = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, f64, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, f64, i8, i16, i32, string
 
 
 class ComponentData(Struct):
@@ -14,7 +14,7 @@ class ComponentData(Struct):
     match: string | None = None
 
 
-class DescribeClientQuotasRequest(Message):
+class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     api_key: ClassVar = 48
     flexible_since: ClassVar = 1
 

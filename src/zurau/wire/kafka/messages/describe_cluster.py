@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import NOT_ASKED_FOR, Message, Struct, boolean, i8, i16, i32, since, string
+from zurau.wire.kafka.schema import NOT_ASKED_FOR, Message, Request, Struct, boolean, i8, i16, i32, since, string
 
 
-class DescribeClusterRequest(Message):
+class DescribeClusterRequest(Request["DescribeClusterResponse"]):
     api_key: ClassVar = 60
     flexible_since: ClassVar = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i8, i16, i32, since, string
 
 
 class DescribeConfigsResource(Struct):
@@ -15,7 +15,7 @@ class DescribeConfigsResource(Struct):
     configuration_keys: list[string] | None = None
 
 
-class DescribeConfigsRequest(Message):
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
     api_key: ClassVar = 32
     flexible_since: ClassVar = 4
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import NOT_ASKED_FOR, Message, Struct, blob, boolean, i16, i32, since, string
+from zurau.wire.kafka.schema import NOT_ASKED_FOR, Message, Request, Struct, blob, boolean, i16, i32, since, string
 
 
-class DescribeGroupsRequest(Message):
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
     api_key: ClassVar = 15
     flexible_since: ClassVar = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i16, i32, i64, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i16, i32, i64, since, string
 
 
 class DescribableLogDirTopic(Struct):
@@ -12,7 +12,7 @@ class DescribableLogDirTopic(Struct):
     partitions: list[i32]
 
 
-class DescribeLogDirsRequest(Message):
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
     api_key: ClassVar = 35
     flexible_since: ClassVar = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, string
 
 
 class TopicRequest(Struct):
@@ -12,7 +12,7 @@ class TopicRequest(Struct):
     partition_indexes: list[i32]
 
 
-class DescribeProducersRequest(Message):
+class DescribeProducersRequest(Request["DescribeProducersResponse"]):
     api_key: ClassVar = 61
     flexible_since: ClassVar = 0
 

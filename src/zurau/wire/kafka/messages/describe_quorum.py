@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string, u16, uuid
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, since, string, u16, uuid
 
 #: The replica did not say which disk it is on.
 NO_DIRECTORY_ID = bytes(16)
@@ -19,7 +19,7 @@ class QuorumTopic(Struct):
     partitions: list[QuorumPartition]
 
 
-class DescribeQuorumRequest(Message):
+class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
     api_key: ClassVar = 55
     flexible_since: ClassVar = 0
 

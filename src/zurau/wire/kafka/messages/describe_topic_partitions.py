@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from zurau.ids import NO_TOPIC_ID
-from zurau.wire.kafka.schema import NOT_ASKED_FOR, Message, Struct, boolean, i16, i32, string, uuid
+from zurau.wire.kafka.schema import NOT_ASKED_FOR, Message, Request, Struct, boolean, i16, i32, string, uuid
 
 
 class TopicRequest(Struct):
@@ -17,7 +17,7 @@ class Cursor(Struct):
     partition_index: i32
 
 
-class DescribeTopicPartitionsRequest(Message):
+class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"]):
     api_key: ClassVar = 75
     flexible_since: ClassVar = 0
 

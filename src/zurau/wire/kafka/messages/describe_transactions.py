@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, string
 
 
-class DescribeTransactionsRequest(Message):
+class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"]):
     api_key: ClassVar = 65
     flexible_since: ClassVar = 0
 

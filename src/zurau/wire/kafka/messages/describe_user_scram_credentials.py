@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, string
 
 
 class UserName(Struct):
     name: string
 
 
-class DescribeUserScramCredentialsRequest(Message):
+class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
     api_key: ClassVar = 50
     flexible_since: ClassVar = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, since, string
 
 
 class TopicPartitions(Struct):
@@ -12,7 +12,7 @@ class TopicPartitions(Struct):
     partitions: list[i32]
 
 
-class ElectLeadersRequest(Message):
+class ElectLeadersRequest(Request["ElectLeadersResponse"]):
     api_key: ClassVar = 43
     flexible_since: ClassVar = 2
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from zurau.ids import NO_TOPIC_ID
 from zurau.wire.kafka import schema
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, i64, since, string, tagged, until, uuid
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, i64, since, string, tagged, until, uuid
 
 #: From consumers, and from followers that do not say.
 NO_DIRECTORY_ID = bytes(16)
@@ -49,7 +49,7 @@ class ForgottenTopic(Struct, kw_only=True):
     partitions: list[i32]
 
 
-class FetchRequest(Message, kw_only=True):
+class FetchRequest(Request["FetchResponse"], kw_only=True):
     api_key: ClassVar = 1
     flexible_since: ClassVar = 12
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, between, i8, i16, i32, since, string, until
+from zurau.wire.kafka.schema import Message, Request, Struct, between, i8, i16, i32, since, string, until
 
 
-class FindCoordinatorRequest(Message):
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     api_key: ClassVar = 10
     flexible_since: ClassVar = 3
 

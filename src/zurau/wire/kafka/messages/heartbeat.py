@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, i16, i32, since, string
 
 
-class HeartbeatRequest(Message):
+class HeartbeatRequest(Request["HeartbeatResponse"]):
     api_key: ClassVar = 12
     flexible_since: ClassVar = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i8, i16, i32, string
 
 
 class AlterableConfig(Struct):
@@ -22,7 +22,7 @@ class AlterConfigsResource(Struct):
     configs: list[AlterableConfig]
 
 
-class IncrementalAlterConfigsRequest(Message):
+class IncrementalAlterConfigsRequest(Request["IncrementalAlterConfigsResponse"]):
     api_key: ClassVar = 44
     flexible_since: ClassVar = 1
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, i16, i32, i64, since, string
+from zurau.wire.kafka.schema import Message, Request, i16, i32, i64, since, string
 
 
-class InitProducerIdRequest(Message, kw_only=True):
+class InitProducerIdRequest(Request["InitProducerIdResponse"], kw_only=True):
     api_key: ClassVar = 22
     flexible_since: ClassVar = 2
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, blob, boolean, i16, i32, nullable_since, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, blob, boolean, i16, i32, nullable_since, since, string
 
 
 class JoinGroupRequestProtocol(Struct):
@@ -16,7 +16,7 @@ class JoinGroupRequestProtocol(Struct):
     metadata: blob
 
 
-class JoinGroupRequest(Message, kw_only=True):
+class JoinGroupRequest(Request["JoinGroupResponse"], kw_only=True):
     api_key: ClassVar = 11
     flexible_since: ClassVar = 6
 

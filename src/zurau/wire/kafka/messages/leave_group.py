@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, since, string, until
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, since, string, until
 
 
 class MemberIdentity(Struct):
@@ -16,7 +16,7 @@ class MemberIdentity(Struct):
     reason: Annotated[string | None, since(5)] = None
 
 
-class LeaveGroupRequest(Message):
+class LeaveGroupRequest(Request["LeaveGroupResponse"]):
     api_key: ClassVar = 13
     flexible_since: ClassVar = 4
 

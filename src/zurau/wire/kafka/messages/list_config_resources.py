@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, since, string
 
 
-class ListConfigResourcesRequest(Message):
+class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
     api_key: ClassVar = 74
     flexible_since: ClassVar = 0
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, since, string
 
 
-class ListGroupsRequest(Message):
+class ListGroupsRequest(Request["ListGroupsResponse"]):
     api_key: ClassVar = 16
     flexible_since: ClassVar = 3
 

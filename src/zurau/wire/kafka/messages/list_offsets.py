@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i8, i16, i32, i64, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i8, i16, i32, i64, since, string
 
 
 class ListOffsetsPartition(Struct, kw_only=True):
@@ -23,7 +23,7 @@ class ListOffsetsTopic(Struct):
     partitions: list[ListOffsetsPartition]
 
 
-class ListOffsetsRequest(Message, kw_only=True):
+class ListOffsetsRequest(Request["ListOffsetsResponse"], kw_only=True):
     api_key: ClassVar = 2
     flexible_since: ClassVar = 6
 

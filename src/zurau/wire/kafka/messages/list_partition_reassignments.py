@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, string
 
 
 class ListPartitionReassignmentsTopics(Struct):
@@ -12,7 +12,7 @@ class ListPartitionReassignmentsTopics(Struct):
     partition_indexes: list[i32]
 
 
-class ListPartitionReassignmentsRequest(Message):
+class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsResponse"]):
     api_key: ClassVar = 46
     flexible_since: ClassVar = 0
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, since, string
 
 
-class ListTransactionsRequest(Message):
+class ListTransactionsRequest(Request["ListTransactionsResponse"]):
     api_key: ClassVar = 66
     flexible_since: ClassVar = 0
 

@@ -12,6 +12,7 @@ from zurau.ids import NO_TOPIC_ID
 from zurau.wire.kafka.schema import (
     NOT_ASKED_FOR,
     Message,
+    Request,
     Struct,
     between,
     boolean,
@@ -30,7 +31,7 @@ class MetadataRequestTopic(Struct, kw_only=True):
     name: Annotated[string | None, nullable_since(10)]
 
 
-class MetadataRequest(Message):
+class MetadataRequest(Request["MetadataResponse"]):
     api_key: ClassVar = 3
     flexible_since: ClassVar = 9
 

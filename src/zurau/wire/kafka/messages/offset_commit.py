@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from zurau.ids import NO_TOPIC_ID
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string, until, uuid
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, since, string, until, uuid
 
 
 class OffsetCommitRequestPartition(Struct):
@@ -24,7 +24,7 @@ class OffsetCommitRequestTopic(Struct, kw_only=True):
     partitions: list[OffsetCommitRequestPartition]
 
 
-class OffsetCommitRequest(Message, kw_only=True):
+class OffsetCommitRequest(Request["OffsetCommitResponse"], kw_only=True):
     api_key: ClassVar = 8
     flexible_since: ClassVar = 8
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, string
 
 
 class OffsetDeleteRequestPartition(Struct):
@@ -16,7 +16,7 @@ class OffsetDeleteRequestTopic(Struct):
     partitions: list[OffsetDeleteRequestPartition]
 
 
-class OffsetDeleteRequest(Message):
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
     api_key: ClassVar = 47
 
     group_id: string

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 from zurau.ids import NO_TOPIC_ID
 from zurau.wire.kafka.schema import (
     Message,
+    Request,
     Struct,
     between,
     boolean,
@@ -44,7 +45,7 @@ class OffsetFetchRequestGroup(Struct):
     topics: list[OffsetFetchRequestTopics] | None = None
 
 
-class OffsetFetchRequest(Message):
+class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     api_key: ClassVar = 9
     flexible_since: ClassVar = 6
 

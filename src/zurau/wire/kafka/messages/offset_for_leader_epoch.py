@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, since, string
 
 
 class OffsetForLeaderPartition(Struct, kw_only=True):
@@ -23,7 +23,7 @@ class OffsetForLeaderTopic(Struct):
     partitions: list[OffsetForLeaderPartition]
 
 
-class OffsetForLeaderEpochRequest(Message, kw_only=True):
+class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"], kw_only=True):
     api_key: ClassVar = 23
     flexible_since: ClassVar = 4
 

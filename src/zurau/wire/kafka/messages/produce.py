@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from zurau.wire.kafka import schema
-from zurau.wire.kafka.schema import Message, Struct, i16, i32, i64, since, string, tagged
+from zurau.wire.kafka.schema import Message, Request, Struct, i16, i32, i64, since, string, tagged
 
 
 class PartitionProduceData(Struct):
@@ -22,7 +22,7 @@ class TopicProduceData(Struct):
     partition_data: list[PartitionProduceData]
 
 
-class ProduceRequest(Message, kw_only=True):
+class ProduceRequest(Request["ProduceResponse"], kw_only=True):
     api_key: ClassVar = 0
     flexible_since: ClassVar = 9
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, blob, i16, i64, since, string
+from zurau.wire.kafka.schema import Message, Request, blob, i16, i64, since, string
 
 
-class SaslAuthenticateRequest(Message):
+class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
     api_key: ClassVar = 36
     flexible_since: ClassVar = 2
 

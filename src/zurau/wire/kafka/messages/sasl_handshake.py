@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zurau.wire.kafka.schema import Message, i16, string
+from zurau.wire.kafka.schema import Message, Request, i16, string
 
 
-class SaslHandshakeRequest(Message):
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
     api_key: ClassVar = 17
 
     mechanism: string

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, blob, i16, i32, since, string
+from zurau.wire.kafka.schema import Message, Request, Struct, blob, i16, i32, since, string
 
 
 class SyncGroupRequestAssignment(Struct):
@@ -12,7 +12,7 @@ class SyncGroupRequestAssignment(Struct):
     assignment: blob
 
 
-class SyncGroupRequest(Message):
+class SyncGroupRequest(Request["SyncGroupResponse"]):
     api_key: ClassVar = 14
     flexible_since: ClassVar = 4
 

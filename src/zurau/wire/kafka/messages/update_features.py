@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i16, i32, since, string, until
+from zurau.wire.kafka.schema import Message, Request, Struct, boolean, i8, i16, i32, since, string, until
 
 
 class FeatureUpdateKey(Struct):
@@ -15,7 +15,7 @@ class FeatureUpdateKey(Struct):
     upgrade_type: Annotated[i8, since(1)] = 1
 
 
-class UpdateFeaturesRequest(Message, kw_only=True):
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], kw_only=True):
     api_key: ClassVar = 57
     flexible_since: ClassVar = 0
 

@@ -1,5 +1,0 @@
-from collections.abc import Sequence
-
-from pyspark_zurau.layout import Columns, Part
-
-def decode(parts: Sequence[Part], start: int, end: int, wanted: int) -> Columns: ...

@@ -1,0 +1,124 @@
+"""A lake as the past of topics: where it begins and ends in each partition, and its records of a range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from pyspark_zurau.history.listing import list_files
+from zurau.errors import SettingsError
+from zurau.ids import Offset, TopicPartition
+
+#: What an archive has in the names of its folders. Types are given: a topic may well be called 7.
+FOLDERS = pa.schema([("topic", pa.string()), ("date", pa.string())])
+NEEDED = ("key", "value", "headers", "timestamp", "topic", "partition", "offset")
+#: How many offsets are read at a time, so that a long past passes through little memory.
+SLICE_OFFSETS = 50_000
+#: How often a slice is begun anew because a file was merged into another one meanwhile.
+ATTEMPTS = 20
+
+Extents = dict[TopicPartition, tuple[Offset, Offset]]
+
+
+@dataclass(frozen=True)
+class History:
+    """Travels with the task that may need it."""
+
+    path: str
+
+    def extents(self, topics: set[str]) -> Extents:
+        """Of each partition the first offset, and the one after the last."""
+        for _ in range(ATTEMPTS):
+            try:
+                return self._extents(topics)
+            except FileNotFoundError:
+                continue
+        return self._extents(topics)
+
+    def read(
+        self, partition: TopicPartition, start: Offset, end: Offset, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """The records from `start` to before `end`, in order and each once."""
+        while start < end:
+            until = min(start + SLICE_OFFSETS, end)
+            rows = self._slice(partition, start, until)
+            if rows.num_rows:
+                yield from rows.select(schema.names).cast(schema).combine_chunks().to_batches()
+            start = until
+
+    def _extents(self, topics: set[str]) -> Extents:
+        rows = self._open().to_table(
+            columns=["topic", "partition", "offset"], filter=ds.field("topic").isin(sorted(topics))
+        )
+        found = rows.group_by(["topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
+        return {
+            TopicPartition(row["topic"], row["partition"]): (row["offset_min"], row["offset_max"] + 1)
+            for row in found.to_pylist()
+        }
+
+    def _slice(self, partition: TopicPartition, start: Offset, end: Offset) -> pa.Table:
+        wanted = (
+            (ds.field("topic") == partition.topic)
+            & (ds.field("partition") == partition.partition)
+            & (ds.field("offset") >= start)
+            & (ds.field("offset") < end)
+        )
+        for attempt in range(ATTEMPTS):
+            try:
+                return _each_once(self._open().to_table(filter=wanted))
+            except FileNotFoundError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError("it was read, or the error was raised")
+
+    def _open(self) -> ds.Dataset:
+        lake = Path(self.path)
+        if not lake.is_dir():
+            raise SettingsError(f"history: there is no lake at {lake}; name the directory that the archive writes to")
+        if (lake / "_delta_log").is_dir():
+            return checked(lake, open_delta(lake).to_pyarrow_dataset())
+        files = [str(file) for file in list_files(lake)]
+        if not files:
+            return _empty()
+        partitioning = ds.partitioning(FOLDERS, flavor="hive")
+        return checked(lake, ds.dataset(files, format="parquet", partitioning=partitioning))
+
+
+def checked(lake: Path, found: ds.Dataset) -> ds.Dataset:
+    missing = [name for name in NEEDED if name not in found.schema.names]
+    if missing:
+        raise SettingsError(
+            f"{lake} is not an archive of topics: it has no column {', '.join(missing)}; archives are written by"
+            " `zurau pipeline run archive`"
+        )
+    return found
+
+
+def open_delta(lake: Path) -> Any:
+    try:
+        import deltalake
+    except ImportError:
+        raise SettingsError(f"{lake} is a Delta table; for those: pip install 'zurau[delta]'") from None
+    return deltalake.DeltaTable(str(lake))
+
+
+def _empty() -> ds.Dataset:
+    """Of a lake into which nothing has come yet."""
+    fields = [(name, pa.int64() if name in {"partition", "offset"} else pa.string()) for name in NEEDED]
+    return ds.dataset(pa.schema(fields).empty_table())
+
+
+def _each_once(rows: pa.Table) -> pa.Table:
+    """In the order of their offsets. The same row may be in two files, while one is merged into the other."""
+    rows = rows.sort_by("offset")
+    offsets = rows["offset"].combine_chunks()
+    if len(offsets) < 2:
+        return rows
+    is_new = pc.not_equal(offsets.slice(1), offsets.slice(0, len(offsets) - 1))
+    return rows.filter(pa.concat_arrays([pa.array([True]), is_new]))

@@ -1,0 +1,50 @@
+"""Topics that are made because somebody asked for them by a name that did not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zurau.broker.authorization import Operation, Permission, ResourceType, authorize
+from zurau.broker.broker import Broker
+from zurau.broker.caller import Caller
+from zurau.errors import Refused
+from zurau.ids import TopicId
+from zurau.machines.controller.commands import CreateTopic
+from zurau.machines.controller.image import TopicImage
+from zurau.machines.controller.names import is_internal, is_lawful
+from zurau.pending import Pending, all_of
+from zurau.wire.kafka.error_codes import ErrorCode
+
+#: Topics that one question creates; clients ask again for the others, as they do until a new topic has its leaders.
+AUTO_CREATED_MAX = 500
+
+CREATE = Permission(Operation.CREATE, ResourceType.TOPIC)
+
+
+async def create_missing_topics(names: Sequence[str], caller: Caller, broker: Broker) -> dict[str, Refused]:
+    """Create what is not there, if the broker is to; returns what could not be created and why."""
+    if not broker.settings.auto_create_topics_enable:
+        return {}
+    turns = broker.world.turns
+    refusals: dict[str, Refused] = {}
+    asked: dict[str, Pending[TopicImage]] = {}
+    for name in names:
+        if turns.is_over():
+            await turns.next()
+        if name in broker.image.topics or is_internal(name) or not is_lawful(name):
+            continue
+        if len(asked) == AUTO_CREATED_MAX:
+            refusals[name] = Refused(ErrorCode.LEADER_NOT_AVAILABLE, "ask again")
+            continue
+        try:
+            authorize(caller, CREATE, name)
+            asked[name] = broker.controller.submit(CreateTopic(name, TopicId(broker.randomness.bytes(16))))
+        except Refused as refused:
+            refusals[name] = refused
+    await all_of(asked.values())
+    for name, created in asked.items():
+        try:
+            await broker.opened(created.result().topic_id)
+        except Refused as refused:
+            refusals[name] = refused
+    return refusals

@@ -1,0 +1,192 @@
+"""Commands for the controller, wherever it is.
+
+Any broker may be asked for what only the controller decides. The broker that leads the metadata log answers by itself;
+another one passes the command on over its connection to that broker, and gives the answer when its own image holds what
+was decided: whoever asked finds it there (read your writes). An answer that does not come, because a connection or a
+leadership is lost, is a `NOT_CONTROLLER` to whoever asked; the command may have been carried out or not, as with Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from zurau.broker.cluster_view import ClusterView
+from zurau.errors import ProtocolViolation, Refused
+from zurau.ids import BrokerId, Offset
+from zurau.machines.controller import commands
+from zurau.machines.controller.commands import ControllerCommand
+from zurau.machines.controller.image import PartitionImage, TopicImage
+from zurau.partition.partition import Partition
+from zurau.partition.runtime import MachineRuntime
+from zurau.pending import Pending
+from zurau.ports import Clock, Peers, Timer
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.peer.frames import Kind, decode_frame, encode_frame, kind_of
+
+#: How long an answer of another broker, and one's own image, are waited for.
+ANSWER_MS = 3000
+
+#: What may be passed on, and what is answered.
+_REPLIES: dict[str, tuple[type, Any]] = {
+    command.__name__: (command, reply)
+    for command, reply in (
+        (commands.RegisterBroker, int),
+        (commands.BrokerHeartbeat, commands.BrokerHeartbeatReply),
+        (commands.AlterPartition, PartitionImage),
+        (commands.RenameReplica, None),
+        (commands.CreateTopic, TopicImage),
+        (commands.DeleteTopic, None),
+        (commands.CreatePartitions, None),
+        (commands.AlterConfigs, None),
+        (commands.ReplaceConfigs, None),
+        (commands.AllocateProducerIds, tuple[int, int]),
+    )
+}
+
+
+class _Question(msgspec.Struct, array_like=True):
+    number: int
+    command: str
+    content: msgspec.Raw
+
+
+class _Answer(msgspec.Struct, array_like=True):
+    number: int
+    #: Up to where the metadata has to be known to see what was decided.
+    metadata_offset: int
+    error_code: int
+    text: str
+    content: msgspec.Raw
+
+
+class Forwarding:
+    """The controller as this broker's handlers ask it."""
+
+    def __init__(
+        self, controller: MachineRuntime[ControllerCommand, Any], metadata: Partition, view: ClusterView, clock: Clock
+    ) -> None:
+        self._controller = controller
+        self._metadata = metadata
+        self._view = view
+        self._clock = clock
+        self.peers: Peers | None = None
+        self._last_number = 0
+        #: What was passed on, by number: to whom, and who waits.
+        self._open: dict[int, _Open] = {}
+        #: Answers that wait for this broker's own image.
+        self._unseen: list[tuple[Offset, Callable[[], None]]] = []
+
+    def submit(self, command: ControllerCommand) -> Pending[Any]:
+        """The controller's reply; a refusal is raised to whoever awaits it."""
+        if self._controller.is_loaded or self.peers is None:
+            return self._controller.submit(command)
+        leader = self._metadata.leader
+        answer: Pending[Any] = Pending()
+        if leader is None or self._metadata.leads:
+            answer.fail(_no_controller("nobody leads the metadata log at present"))
+            return answer
+        self._last_number += 1
+        number = self._last_number
+        timer = self._clock.call_later(ANSWER_MS, partial(self._give_up, number))
+        self._open[number] = _Open(leader.broker, type(command).__name__, answer, timer)
+        question = _Question(number, type(command).__name__, msgspec.Raw(msgspec.msgpack.encode(command)))
+        self.peers.send(leader.broker, encode_frame(Kind.COMMAND, [msgspec.msgpack.encode(question)]))
+        return answer
+
+    def image_moved(self) -> None:
+        """This broker's image holds more than before."""
+        seen = self._view.next_offset
+        ready = [deliver for offset, deliver in self._unseen if offset <= seen]
+        self._unseen = [(offset, deliver) for offset, deliver in self._unseen if offset > seen]
+        for deliver in ready:
+            deliver()
+
+    # What other brokers say
+
+    def received(self, sender: BrokerId, frame: memoryview) -> None:
+        kind, head, _ = decode_frame(frame)
+        try:
+            if kind == Kind.COMMAND:
+                self._asked(sender, msgspec.msgpack.decode(head, type=_Question))
+            else:
+                self._answered(msgspec.msgpack.decode(head, type=_Answer))
+        except (msgspec.MsgspecError, KeyError) as error:
+            raise ProtocolViolation(f"a command of broker {sender} cannot be read: {error}") from error
+
+    def lost(self, broker: BrokerId) -> None:
+        """What was asked there is not answered any more."""
+        for number in [number for number, each in self._open.items() if each.broker == broker]:
+            self._give_up(number)
+
+    def _asked(self, sender: BrokerId, question: _Question) -> None:
+        command_type, _ = _REPLIES[question.command]
+        command: Any = msgspec.msgpack.decode(question.content, type=command_type)
+        self._controller.submit(command).then(partial(self._answer, sender, question.number))
+
+    def _answer(self, to: BrokerId, number: int, outcome: Pending[Any]) -> None:
+        offset, code, text = self._metadata.high_watermark, 0, ""
+        reply: Any = None
+        try:
+            reply = outcome.result()
+        except Refused as refused:
+            code, text = int(refused.code), refused.message or ""
+        if isinstance(reply, range):
+            reply = (reply.start, reply.stop)
+        answer = _Answer(number, offset, code, text, msgspec.Raw(msgspec.msgpack.encode(reply)))
+        if self.peers is not None:
+            self.peers.send(to, encode_frame(Kind.REPLY, [msgspec.msgpack.encode(answer)]))
+
+    def _answered(self, answer: _Answer) -> None:
+        waiting = self._open.get(answer.number)
+        if waiting is None:
+            return  # given up
+        if answer.error_code:
+            self._finish(answer.number).fail(Refused(ErrorCode(answer.error_code), answer.text))
+            return
+        reply_type = _REPLIES[waiting.command][1]
+        reply: Any = msgspec.msgpack.decode(answer.content, type=reply_type) if reply_type is not None else None
+        if waiting.command == commands.AllocateProducerIds.__name__:
+            reply = range(*reply)
+
+        def deliver() -> None:
+            if answer.number in self._open:
+                self._finish(answer.number).resolve(reply)
+
+        if answer.metadata_offset <= self._view.next_offset:
+            deliver()
+        else:
+            self._unseen.append((answer.metadata_offset, deliver))
+
+    def _give_up(self, number: int) -> None:
+        if number in self._open:
+            self._finish(number).fail(_no_controller("the controller does not answer; it may have done it or not"))
+
+    def _finish(self, number: int) -> Pending[Any]:
+        done = self._open.pop(number)
+        done.timer.cancel()
+        return done.answer
+
+
+class _Open:
+    """A command that was passed on."""
+
+    __slots__ = ("answer", "broker", "command", "timer")
+
+    def __init__(self, broker: BrokerId, command: str, answer: Pending[Any], timer: Timer) -> None:
+        self.broker = broker
+        self.command = command
+        self.answer = answer
+        self.timer = timer
+
+
+def is_command(frame: memoryview) -> bool:
+    """Whether a frame is about a command, and not of a session."""
+    return kind_of(frame) in (Kind.COMMAND, Kind.REPLY)
+
+
+def _no_controller(reason: str) -> Refused:
+    return Refused(ErrorCode.NOT_CONTROLLER, reason)

@@ -1,0 +1,90 @@
+"""Who leads a partition and where brokers are, as clients are told.
+
+A leader is named only when it can serve: a client that is sent to one that cannot would come back at once. Of replicas
+that vote only those know their leader; a broker without one says that it does not, and clients ask another.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from zurau.broker.broker import Broker
+from zurau.broker.caller import Caller
+from zurau.epochs import NO_EPOCH
+from zurau.ids import Address, BrokerId, Epoch, TopicPartition
+from zurau.machines.controller.image import PartitionImage, TopicImage
+from zurau.wire.kafka.error_codes import ErrorCode
+
+NO_LEADER = BrokerId(-1)
+
+
+class Leadership(NamedTuple):
+    error_code: ErrorCode
+    leader_id: BrokerId
+    leader_epoch: Epoch
+    in_sync: list[int]
+    offline: list[int]
+
+
+class BrokerAddress(NamedTuple):
+    broker_id: BrokerId
+    host: str
+    port: int
+    rack: str | None
+
+
+@lru_cache(maxsize=1024)
+def nodes(replicas: tuple[BrokerId, ...]) -> list[int]:
+    """As a message has it. One list for all partitions that are alike: an answer may name a hundred thousand."""
+    return list(replicas)
+
+
+def leadership_of(topic: TopicImage, partition: PartitionImage, broker: Broker) -> Leadership:
+    leader, epoch = _leader(topic, partition, broker)
+    if leader is None:
+        offline = nodes(partition.replicas) if partition.replicas == (broker.broker_id,) else []
+        return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER, NO_EPOCH, [], offline)
+    in_sync = nodes(partition.replicas)
+    if topic.is_in_sync_mode:
+        in_sync = [replica.broker for replica in partition.in_sync]
+    return Leadership(ErrorCode.NONE, leader, epoch, in_sync, [])
+
+
+def _leader(topic: TopicImage, image: PartitionImage, broker: Broker) -> tuple[BrokerId | None, Epoch]:
+    partition = broker.partitions.get(TopicPartition(topic.name, image.index))
+    if partition is not None and partition.leader is not None:
+        return partition.leader.broker, partition.leader_epoch
+    if topic.is_in_sync_mode and image.leader is not None:
+        return image.leader.broker, image.leader_epoch
+    return None, NO_EPOCH
+
+
+def controller_of(broker: Broker) -> BrokerId:
+    """Who leads the metadata log, as far as this broker knows."""
+    leader = broker.metadata.partition.leader
+    return leader.broker if leader is not None else NO_LEADER
+
+
+def coordinator_of(group_id: str, broker: Broker) -> BrokerId:
+    """Who looks after a group, if that is known."""
+    name = broker.groups.partition_of(group_id)
+    partition = broker.partitions.get(name)
+    if partition is None or partition.leader is None or partition.leads:
+        broker.groups_of(group_id)  # which says what is wrong, if something is
+        return broker.broker_id
+    return partition.leader.broker
+
+
+def addresses(broker: Broker, caller: Caller, dialled: Address) -> list[BrokerAddress]:
+    """Where clients find the brokers that are there: this one where they dialled it, the others by the listener of the
+    same name."""
+    found = []
+    for image in broker.image.brokers.values():
+        if image.broker_id == broker.broker_id:
+            found.append(BrokerAddress(image.broker_id, dialled.host, dialled.port, image.rack))
+        elif not image.is_fenced:
+            listener = next((each for each in image.listeners if each.name == caller.listener), None)
+            if listener is not None:
+                found.append(BrokerAddress(image.broker_id, listener.host, listener.port, image.rack))
+    return found

@@ -1,0 +1,53 @@
+"""A replica that has lost something that it had promised goes on as another one.
+
+A batch that was flushed has been promised, to a leader that counted it or in a vote. A log that has lost it must not
+vote as if it had never been there: one flipped bit on one disk could cost a whole partition a record. Where others have
+the partition too, such a replica begins anew under a new name, with an empty log that it fetches from the leader, and
+counts again when it has been made a voter, or in sync, again. What was left of the old log is kept aside.
+"""
+
+from __future__ import annotations
+
+from zurau.broker.identity import ID_BYTES
+from zurau.epochs import Position
+from zurau.ids import directory_name
+from zurau.journal.journal import Journal
+from zurau.journal.records import LogId
+from zurau.log.log import Log
+from zurau.partition.replicas import Replicas
+from zurau.ports import Randomness
+from zurau.replica.core.recovery import Found, is_intact
+
+
+def has_lost_something(log: Log, name: LogId, replicas: Replicas, journal: Journal) -> bool:
+    """Whether something is gone that this replica was counted for. Where nobody else has the partition, it is damage,
+    and is served with its gap."""
+    if not replicas.others:
+        return False
+    found = Found(
+        whole=_whole(log), flushed=journal.facts(name).flushed, has_vote=not journal.damage, has_snapshot=True
+    )
+    return not is_intact(found) or _may_lack_unflushed(log, name, replicas, journal)
+
+
+def new_name(randomness: Randomness) -> str:
+    return directory_name(randomness.bytes(ID_BYTES))
+
+
+def _whole(log: Log) -> Position:
+    """Where it ends before the first damage."""
+    damage = log.damage
+    if not damage:
+        return log.position
+    first = damage[0].first_offset
+    return Position(log.epochs.epoch_of(first - 1), first)
+
+
+def _may_lack_unflushed(log: Log, name: LogId, replicas: Replicas, journal: Journal) -> bool:
+    """With `flush=os` a replica is counted for what it has written. If it was not stopped in good order, and the
+    machine was restarted since, some of that may be gone. Of replicas in sync the controller keeps account."""
+    if log.settings.waits_for_flush or replicas.is_in_sync_mode:
+        return False
+    known = journal.last_known(name)
+    has_written = journal.has_flushed(name) or log.end_offset > 0
+    return known is not None and known.closed_offset is None and not known.kept_unflushed and has_written

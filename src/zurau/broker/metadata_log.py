@@ -1,0 +1,128 @@
+"""The metadata log of this broker: its replica, the controller while it leads, and the image of what is committed.
+
+A broker that leads the log decides; every broker follows it up to its high watermark, and shows and does only what it
+finds there. The controller's own image, ahead of that, is nobody else's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from zurau.broker.cluster_view import ClusterView
+from zurau.broker.forwarding import Forwarding
+from zurau.broker.metadata_snapshots import MetadataSnapshots
+from zurau.broker.placement import Placement
+from zurau.broker.settings import BrokerSettings
+from zurau.errors import CorruptData, Refused
+from zurau.ids import BrokerId, TopicId, TopicPartition
+from zurau.journal.records import LogId
+from zurau.log.settings import LogSettings
+from zurau.machines.controller.changes import Change, TopicRemoved
+from zurau.machines.controller.commands import ControllerCommand
+from zurau.machines.controller.controller import Controller
+from zurau.machines.controller.image import ClusterImage
+from zurau.machines.controller.names import METADATA_TOPIC
+from zurau.partition.partition import Partition
+from zurau.partition.runtime import MachineRuntime
+from zurau.partition.snapshots import Snapshot, load_newest
+from zurau.ports import World
+from zurau.settings import MIB
+from zurau.wire.kafka.error_codes import ErrorCode
+
+METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
+#: The metadata log's own topic id, as in Kafka.
+METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
+METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
+#: Small enough that what a snapshot makes superfluous is soon a whole segment.
+METADATA_SEGMENT_BYTES = 16 * MIB
+
+ControllerRuntime = MachineRuntime[ControllerCommand, Controller[LogSettings]]
+
+
+class MetadataLog:
+    """See the module. Opened at once; `load` makes the image."""
+
+    def __init__(
+        self,
+        world: World,
+        placement: Placement,
+        settings: BrokerSettings,
+        log_settings: LogSettings,
+        *,
+        others: tuple[BrokerId, ...],
+        has_data: bool,
+    ) -> None:
+        """`has_data`: there are partitions here, so the log cannot be empty."""
+        self._world = world
+        # What is old goes when a snapshot holds it, and only then.
+        metadata_settings = LogSettings(
+            cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
+        )
+        self.partition = placement.open_metadata(
+            METADATA_PARTITION, METADATA_TOPIC_ID, metadata_settings, others=others
+        )
+        self._require_whole(self.partition, has_data=has_data)
+        make_controller = partial(Controller, settings, log_settings)
+        self.config_rules = make_controller().rules
+        self.runtime: ControllerRuntime = MachineRuntime(
+            self.partition, make_controller, world, _is_not_controller, self._newest_snapshot
+        )
+        self._view = ClusterView(self.partition)
+        self._snapshots = MetadataSnapshots(world, self.partition, self._view, trims=not others)
+        self.controller = Forwarding(self.runtime, self.partition, self._view, world.clock)
+        #: Called with what was committed since.
+        self.on_changes: Callable[[list[Change]], None] = _nobody_follows
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster as far as it is committed."""
+        return self._view.image
+
+    @property
+    def last_offset(self) -> int:
+        """Of what the image holds."""
+        return self._view.next_offset - 1
+
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """What a repair has given up."""
+        return self._view.gaps
+
+    def load(self) -> list[TopicId]:
+        """Make the image of what is committed by now, and follow from there on. Returns topics that were deleted."""
+        snapshot = self._newest_snapshot()
+        self._snapshots.begin(snapshot)
+        # Only where it ends counts now, apart from what must not come back.
+        changes = self._view.load(snapshot)
+        self.partition.on_commit = self._follow
+        return [change.topic.topic_id for change in changes if isinstance(change, TopicRemoved)]
+
+    def _follow(self) -> None:
+        changes = self._view.catch_up()
+        self.on_changes(changes)
+        self._snapshots.take_if_due()
+        self.controller.image_moved()
+
+    def _newest_snapshot(self) -> Snapshot:
+        return load_newest(self._world.disk, self.partition.log.directory, self.partition.log.start_offset)
+
+    def _require_whole(self, metadata: Partition, *, has_data: bool) -> None:
+        """Refuse to start rather than to take a part of the cluster for the whole."""
+        damage = list(map(str, metadata.log.damage))
+        if not damage and has_data and not metadata.log.end_offset:
+            damage = ["it is empty, though there are partitions"]
+        if damage:
+            raise CorruptData(
+                f"the metadata log, {self._world.disk.root / metadata.log.directory}, is damaged: {'; '.join(damage)}. "
+                "Topics would be forgotten, so the broker does not start. Look at it with `zurau log check`; restore "
+                "the directory from a copy, or give up what is damaged with `zurau log repair`"
+            )
+
+
+def _is_not_controller() -> Refused:
+    return Refused(ErrorCode.NOT_CONTROLLER, "this broker does not lead the metadata log at present")
+
+
+def _nobody_follows(changes: list[Change]) -> None:
+    """Until the broker is open."""

@@ -1,0 +1,177 @@
+"""What the replicas of this broker say to those of other brokers, and hear from them.
+
+All of it travels in one fetch session per pair of brokers and direction (`replica/session`). This is its shell: frames
+come in from `Peers` and are delivered to replicas, what replicas say goes into sessions, and sessions are emptied once
+for everything that happened in one step of the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from zurau.broker.peers.checking import check_records
+from zurau.broker.peers.decoding import decode_session
+from zurau.broker.peers.encoding import encode_session
+from zurau.ids import BrokerId, Epoch
+from zurau.partition.shell import Shell
+from zurau.ports import Handshake, Peers, Timer, World
+from zurau.replica.core.events import Received
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.core.partition_state import InSyncProposal
+from zurau.replica.core.roles import Role
+from zurau.replica.core.settings import ReplicaSettings
+from zurau.replica.session.messages import SessionRequest, SessionResponse
+from zurau.replica.session.sessions import Sessions
+
+log = logging.getLogger("zurau.replica")
+
+#: Room that is left on a disk for what is not records: votes, marks, checkpoints.
+RESERVED_BYTES = 1 << 20
+
+
+class Replication:
+    """The `Outbox` of every shell, and the `PeerListener` of the connections to other brokers."""
+
+    def __init__(self, world: World, settings: ReplicaSettings | None = None) -> None:
+        self._clock = world.clock
+        self._disk = world.disk
+        self._sessions = Sessions(settings or ReplicaSettings(), world.randomness)
+        self._shells: dict[PartitionId, Shell] = {}
+        #: Set by whoever has connections to other brokers; without them there is nobody to send to.
+        self.peers: Peers | None = None
+        self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
+        self._is_pumping_soon = False
+        self._wake_timer: Timer | None = None
+        self._wake_ms = 0.0
+
+    # Which replicas there are
+
+    def add(self, shell: Shell) -> None:
+        self._shells[shell.partition] = shell
+
+    def remove(self, partition: PartitionId) -> None:
+        if self._shells.pop(partition, None) is not None:
+            self.failed(partition)
+
+    # What shells say
+
+    def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None:
+        self._sessions.send(to, partition, message)
+        self._pump_soon()
+
+    def evict(self, partition: PartitionId, broker: BrokerId) -> None:
+        self._sessions.evict(partition, broker)
+        self._pump_soon()
+
+    def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
+        if self._sessions.peers:
+            self._sessions.role_changed(partition, role, epoch)
+            self._pump_soon()
+
+    def failed(self, partition: PartitionId) -> None:
+        if self._sessions.peers:
+            self._sessions.fail(partition)
+            self._pump_soon()
+
+    def fetch_snapshot(self, partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None:
+        """No log that others follow is trimmed behind a snapshot yet, so nobody is asked for one."""
+
+    def alter_partition(self, partition: PartitionId, proposal: InSyncProposal) -> None:
+        self.on_proposal(partition, proposal)
+
+    # What other brokers say
+
+    def connected(self, peer: Handshake) -> None:
+        # What was sent before went nowhere: it is asked again now, not when somebody has waited for an answer in vain.
+        self._sessions.lost(peer.broker)
+        self._pump_soon()
+
+    def received(self, sender: BrokerId, frame: memoryview) -> None:
+        said = decode_session(frame)
+        check_records(said)
+        messages = self._sessions.receive(sender, said, self._now_ms())
+        for to, reply in self._sessions.replies():
+            self._say(to, reply)
+        self._pass_on_notices()
+        for partition, message in messages:
+            self._deliver(partition, message)
+        self._pump_soon()
+
+    def progressed(self, broker: BrokerId) -> None:
+        self._sessions.progressed(broker, self._now_ms())
+        self._pass_on_notices()
+        self._pump_soon()
+
+    def lost(self, broker: BrokerId) -> None:
+        self._sessions.lost(broker)
+        self._pump_soon()
+
+    def _deliver(self, partition: PartitionId, message: Message) -> None:
+        shell = self._shells.get(partition)
+        if shell is None or shell.is_stopped:
+            self._sessions.fail(partition)
+        elif not (isinstance(message, Fetched) and message.batches) or self._has_room_for(message):
+            shell.tell(Received(message))
+
+    def _has_room_for(self, message: Fetched) -> bool:
+        """Records that the disk has no room for are dropped as if they had been lost on the way, and fetched again: a
+        core that was told of them would be ahead of its log."""
+        needed = sum(len(batch.data) for batch in message.batches) + RESERVED_BYTES
+        if self._disk.free_bytes() >= needed:
+            return True
+        log.warning("no room for %d bytes of a leader's records; they are fetched again", needed)
+        return False
+
+    def _pass_on_notices(self) -> None:
+        """What a session speaks for, or does no more: it must be known before something new is heard."""
+        for partition, event in self._sessions.notices():
+            shell = self._shells.get(partition)
+            if shell is not None:
+                shell.tell(event)
+
+    # What there is to send
+
+    def _pump_soon(self) -> None:
+        """Once for everything that happens in this step of the loop."""
+        if not self._is_pumping_soon:
+            self._is_pumping_soon = True
+            self._clock.call_later(0, self._pump)
+
+    def _pump(self) -> None:
+        self._is_pumping_soon = False
+        self._pass_on_notices()
+        for to, it in self._sessions.due(self._now_ms()):
+            self._say(to, it)
+        self._pass_on_notices()
+        self._watch_deadline()
+
+    def _say(self, to: BrokerId, it: SessionRequest | SessionResponse) -> None:
+        if self.peers is not None:
+            self.peers.send(to, encode_session(it))
+
+    def _watch_deadline(self) -> None:
+        deadline_ms = self._sessions.deadline_ms
+        if deadline_ms is None or (self._wake_timer is not None and self._wake_ms <= deadline_ms):
+            return
+        if self._wake_timer is not None:
+            self._wake_timer.cancel()
+        self._wake_ms = deadline_ms
+        self._wake_timer = self._clock.call_later(max(0.0, deadline_ms - self._clock.monotonic_ms()), self._woken)
+
+    def _woken(self) -> None:
+        self._wake_timer = None
+        self._pump()
+
+    def stop(self) -> None:
+        if self._wake_timer is not None:
+            self._wake_timer.cancel()
+        self._shells.clear()
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic_ms())
+
+
+def _nobody_decides(partition: PartitionId, proposal: InSyncProposal) -> None:
+    """Without a controller no in-sync set changes."""

@@ -1,0 +1,84 @@
+"""Sees to it that those vote who should: for each partition that is led here, one change after the other.
+
+The metadata quorum has one, three or five voters, of the brokers that are there: never two or four, which survive no
+more failures and stop at more. Of other partitions the replicas vote that the image names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from zurau.ids import PartitionId, ReplicaId, TopicPartition
+from zurau.machines.controller.image import ClusterImage
+from zurau.partition.partition import Partition
+from zurau.pending import start
+from zurau.ports import Timer, World
+from zurau.replica.core.events import VoterChangeAsked
+from zurau.replica.core.membership import Voters, next_change
+from zurau.replica.quorum.replica import Replica
+
+#: How often it is looked whether somebody is to be added or removed.
+INTERVAL_MS = 500
+METADATA_VOTERS_MAX = 5
+
+
+class VoterChanges:
+    def __init__(
+        self,
+        metadata: Partition,
+        partitions: Mapping[TopicPartition, Partition],
+        image: Callable[[], ClusterImage],
+        world: World,
+    ) -> None:
+        self._metadata = metadata
+        self._partitions = partitions
+        self._image = image
+        self._clock = world.clock
+        self._turns = world.turns
+        self._timer: Timer | None = None
+        self._is_closed = False
+
+    def begin(self) -> None:
+        start(self._look_at_all())
+
+    async def _look_at_all(self) -> None:
+        """In turns: there may be thousands of partitions, and mostly nothing is to be done."""
+        self._look(self._metadata, self._metadata_voters())
+        for partition in list(self._partitions.values()):
+            if self._turns.is_over():
+                await self._turns.next()
+            if self._is_closed:
+                return
+            if partition is not self._metadata and partition.leads:
+                found = self._image().partition(PartitionId(partition.topic_id, partition.name.partition))
+                if found is not None:
+                    self._look(partition, tuple(sorted(found.replica_ids)))
+        self._timer = self._clock.call_later(INTERVAL_MS, self.begin)
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _metadata_voters(self) -> Voters:
+        """Who votes goes on voting, also while it is away: to take its vote would be to bear one failure less. Only one
+        whose broker has another directory now is gone for good. Others join as long as there is room, two at a time."""
+        core = self._metadata.shell.core
+        assert isinstance(core, Replica), "the metadata log is always led by votes"
+        brokers = self._image().brokers
+        names = {broker: ReplicaId(broker, image.directory_name) for broker, image in brokers.items()}
+        kept = [voter for voter in core.voters if names.get(voter.broker, voter) == voter]
+        joining = [each for broker, each in names.items() if each not in kept and not brokers[broker].is_fenced]
+        room = METADATA_VOTERS_MAX - len(kept)
+        joining = sorted(joining)[: max(0, room)]
+        if joining and (len(kept) + len(joining)) % 2 == 0:
+            joining.pop()
+        return tuple(sorted([*kept, *joining]))
+
+    def _look(self, partition: Partition, wanted: Voters) -> None:
+        core = partition.shell.core
+        if not partition.is_established or not isinstance(core, Replica) or not wanted or core.voters == wanted:
+            return
+        change = next_change(core.voters, wanted, core.is_caught_up)
+        if change is not None:
+            partition.shell.tell(VoterChangeAsked(*change))

@@ -1,0 +1,43 @@
+"""What a replica's shell asks of the broker: to tell other brokers, and the controller."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from zurau.ids import BrokerId, Epoch
+from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.messages import Message, SnapshotPoint
+from zurau.replica.core.partition_state import InSyncProposal
+from zurau.replica.core.roles import Role
+
+
+class Outbox(Protocol):
+    def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None: ...
+
+    def evict(self, partition: PartitionId, broker: BrokerId) -> None:
+        """What a replica there asked cannot be answered: it has to ask anew."""
+
+    def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None: ...
+
+    def failed(self, partition: PartitionId) -> None:
+        """The replica here neither asks nor answers any more."""
+
+    def fetch_snapshot(self, partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None: ...
+
+    def alter_partition(self, partition: PartitionId, proposal: InSyncProposal) -> None: ...
+
+
+class Alone:
+    """The outbox of a broker that has no others: there is nobody to tell."""
+
+    def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None: ...
+
+    def evict(self, partition: PartitionId, broker: BrokerId) -> None: ...
+
+    def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None: ...
+
+    def failed(self, partition: PartitionId) -> None: ...
+
+    def fetch_snapshot(self, partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None: ...
+
+    def alter_partition(self, partition: PartitionId, proposal: InSyncProposal) -> None: ...

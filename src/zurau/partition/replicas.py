@@ -1,0 +1,86 @@
+"""Making the replica core of a partition from what is left on disk: its log, and what the journal says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from zurau.ids import BrokerId, Offset
+from zurau.journal.records import ReplicaFacts
+from zurau.log.log import Log
+from zurau.log.settings import LogSettings
+from zurau.ports import Randomness
+from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.log_view import LogView
+from zurau.replica.core.membership import Membership, Voters
+from zurau.replica.core.replica import ReplicaCore
+from zurau.replica.core.settings import ReplicaSettings
+from zurau.replica.in_sync.replica import InSyncReplica
+from zurau.replica.quorum.replica import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """Of one partition, as the metadata names them."""
+
+    me: ReplicaId
+    #: Those that a new partition begins with; what the log and the journal say later counts more.
+    voters: Voters
+    #: Other brokers that may hold the partition.
+    others: tuple[BrokerId, ...] = ()
+    is_in_sync_mode: bool = False
+
+
+def make_replica(replicas: Replicas, log: Log, facts: ReplicaFacts, randomness: Randomness) -> ReplicaCore:
+    if replicas.is_in_sync_mode:
+        return InSyncReplica(
+            replicas.me,
+            log=LogView(log.start_offset, log.end_offset, log.epochs.marks),
+            high_watermark=_high_watermark(log, facts),
+            settings=replica_settings(log.settings),
+            randomness=randomness,
+        )
+    return make_quorum_replica(replicas.me, replicas.voters, log, facts, randomness, replicas.others)
+
+
+def make_quorum_replica(
+    replica_id: ReplicaId,
+    voters: Voters,
+    log: Log,
+    facts: ReplicaFacts,
+    randomness: Randomness,
+    others: tuple[BrokerId, ...] = (),
+) -> Replica:
+    return Replica(
+        replica_id,
+        brokers=others or tuple(voter.broker for voter in voters if voter != replica_id),
+        log=LogView(log.start_offset, log.end_offset, log.epochs.marks),
+        membership=_membership(voters, log, facts, others),
+        epoch=facts.epoch,
+        voted_for=facts.voted_for,
+        high_watermark=_high_watermark(log, facts),
+        settings=replica_settings(log.settings),
+        randomness=randomness,
+    )
+
+
+def _membership(voters: Voters, log: Log, facts: ReplicaFacts, others: tuple[BrokerId, ...]) -> Membership:
+    if facts.voters:
+        return Membership.of(facts.voters, log.end_offset)
+    is_new = not (log.end_offset or log.epochs.marks)
+    # Whoever has forgotten who votes, and is not the only one who could, hears it from a leader: to believe that one
+    # votes alone, or with those who began, would be to elect a second leader.
+    return Membership(voters if is_new or not others else ())
+
+
+def _high_watermark(log: Log, facts: ReplicaFacts) -> Offset:
+    return min(max(facts.high_watermark, log.start_offset), log.end_offset)
+
+
+def replica_settings(settings: LogSettings) -> ReplicaSettings:
+    return _settings(settings.waits_for_flush, settings.min_insync_replicas)
+
+
+@cache
+def _settings(waits_for_flush: bool, in_sync_min: int) -> ReplicaSettings:
+    return ReplicaSettings(waits_for_flush=waits_for_flush, in_sync_min=in_sync_min)

@@ -1,0 +1,1 @@
+"""Clients of simulated brokers: coroutines that speak the real codecs, try again, and check what they are told."""

@@ -1,0 +1,175 @@
+"""One world from one seed: brokers, clients, faults; trouble, then calm, and then everything must be there."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+from zurau.ids import BrokerId, TopicPartition, id_text
+from zurau.pending import Pending, start
+from zurau.replica.core.identity import PartitionId
+from zurau.simulation.brokers.agenda import Agenda
+from zurau.simulation.brokers.clients.client import Client
+from zurau.simulation.brokers.clients.consumers import Consumer
+from zurau.simulation.brokers.clients.facts import FactTeller
+from zurau.simulation.brokers.clients.groups import Committer
+from zurau.simulation.brokers.clients.producers import IdempotentProducer, PlainProducer
+from zurau.simulation.brokers.clients.topics import Administrator, FleetingTopics, ShownTopics, Trimmer, Watcher
+from zurau.simulation.brokers.clients.verifier import Verifier
+from zurau.simulation.brokers.faults import Fault
+from zurau.simulation.brokers.history import History
+from zurau.simulation.brokers.invariants import broken
+from zurau.simulation.brokers.network import Network
+from zurau.simulation.brokers.node import SimulatedNode
+from zurau.simulation.brokers.swarm import Swarm
+from zurau.simulation.brokers.trace import Trace
+from zurau.simulation.brokers.watch import Watch
+from zurau.simulation.peers import PeerNetwork
+
+ORDERS, SHORT, FACTS, WIDE = "orders", "short", "facts", "wide"
+WIDE_PARTITIONS = 6
+#: How long a cluster may take to become whole when nothing goes wrong any more.
+CALM_MS = 60_000
+_LOOK_MS = 100
+
+
+class SimulatedCluster:
+    def __init__(self, swarm: Swarm, faults: Sequence[Fault], *, keeps_lines: bool = False) -> None:
+        self.swarm = swarm
+        self.agenda = Agenda()
+        self.trace = Trace(self.agenda, keeps_lines=keeps_lines)
+        self.history = History(self.trace)
+        self.network = Network(swarm, self.agenda)
+        self.peer_network = PeerNetwork(self.agenda, Random(f"peers {swarm.seed}"))
+        self.peer_network.delay_ms, self.peer_network.straggling = swarm.delay_ms, swarm.straggling
+        self.watch = Watch()
+        #: By each broker: others may hear of the same thing a little later.
+        self.shown = {BrokerId(number): ShownTopics() for number in range(1, swarm.brokers + 1)}
+        self.producer_ids: set[int] = set()
+        #: What brokers asked people to report.
+        self.reported: list[str] = []
+        self.nodes = [SimulatedNode(self, BrokerId(number)) for number in range(1, swarm.brokers + 1)]
+        self.is_calm = False
+        self.clients: list[Client] = []
+        self._faults = faults
+
+    def node(self, broker: BrokerId) -> SimulatedNode:
+        return self.nodes[broker - 1]
+
+    @property
+    def is_lone(self) -> bool:
+        """There is one broker. Nobody is behind it, and what it says is the latest at any time."""
+        return len(self.nodes) == 1
+
+    def partition_name(self, partition: PartitionId) -> str:
+        """As people know it, if a broker that is up knows it."""
+        for node in self.nodes:
+            topics = {} if node.broker is None else node.broker.image.topics_by_id
+            if partition.topic_id in topics:
+                return f"{topics[partition.topic_id].name}-{partition.partition}"
+        return f"{id_text(partition.topic_id)}-{partition.partition}"
+
+    # Its life
+
+    def run(self) -> None:
+        """Raises `Violation`, or whatever a broker did not expect itself."""
+        try:
+            for node in self.nodes:
+                node.start()
+            founder = Founder(self)
+            founder.begin()
+            self._wait_for([founder], "there are no topics")
+            self._begin_clients()
+            for fault in self._faults:
+                self.agenda.after(fault.at_ms, partial(self._strike, fault))
+            self._run_until(self.agenda.now_ms + self.swarm.trouble_ms)
+            self._calm_down()
+            self._wait_for(self.clients, "clients have not come to an end")
+            verifier = Verifier(self)
+            verifier.begin()
+            self._wait_for([verifier], "not everything can be read and written")
+        finally:
+            for node in self.nodes:
+                node.kill()
+
+    def _begin_clients(self) -> None:
+        swarm = self.swarm
+        orders = [TopicPartition(ORDERS, index) for index in range(swarm.partitions)]
+        short = [TopicPartition(SHORT, 0)]
+        self.clients = [
+            *(IdempotentProducer(self, number, orders[number % len(orders)]) for number in range(swarm.producers)),
+            PlainProducer(self, 0, [*orders, *short]),
+            *(Consumer(self, number, [*orders, *short]) for number in range(swarm.consumers)),
+            Committer(self, 0, WIDE, WIDE_PARTITIONS),
+            FactTeller(self, TopicPartition(FACTS, 0)),
+            FleetingTopics(self, 0),
+            Trimmer(self, short),
+            Watcher(self, ORDERS),
+        ]
+        for client in self.clients:
+            client.begin()
+
+    def drive(self, coroutine: Coroutine[Any, None, None]) -> None:
+        """Run a client; what it finds ends the run."""
+        start(coroutine).then(self._ended)
+
+    def _ended(self, outcome: Pending[None]) -> None:
+        if outcome.error is not None:
+            self._raise(outcome.error)
+
+    def unexpected(self, what: str, error: BaseException) -> None:
+        """A defect showed where nobody would see it."""
+        self.trace.note(f"unexpected: {what}")
+        self._raise(error)
+
+    def _raise(self, error: BaseException) -> None:
+        def throw() -> None:
+            raise error
+
+        self.agenda.at(self.agenda.now_ms, throw)
+
+    # Trouble and calm
+
+    def _run_until(self, until_ms: float) -> None:
+        self.agenda.run_until(until_ms)
+        if self.reported:
+            broken("NothingUnexpected", self.reported[0])
+
+    def _strike(self, fault: Fault) -> None:
+        if not self.is_calm:
+            self.trace.fault(str(fault))
+            fault.strike(self, self.nodes[fault.broker - 1])
+
+    def _calm_down(self) -> None:
+        self.trace.fault("calm")
+        self.is_calm = True
+        self.network.calm_down()
+        self.peer_network.calm_down()
+        for node in self.nodes:
+            node.calm_down()
+
+    def _wait_for(self, clients: Sequence[Client], otherwise: str) -> None:
+        deadline_ms = self.agenda.now_ms + CALM_MS
+        while not all(client.is_done for client in clients):
+            if self.agenda.now_ms > deadline_ms:
+                waiting = ", ".join(client.name for client in clients if not client.is_done)
+                broken("BecomesWhole", f"after {CALM_MS} ms without faults {otherwise}: {waiting}")
+            self._run_until(self.agenda.now_ms + _LOOK_MS)
+
+
+class Founder(Administrator):
+    """Makes the topics that everybody uses."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__(cluster, "founder")
+
+    async def run(self) -> None:
+        compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"}
+        compacted["delete.retention.ms"] = self.chance.choice(["0", "50", "2000"])
+        mode: dict[str, str] = {} if self.cluster.is_lone else {"replication.mode": self.swarm.mode}
+        await self.create(ORDERS, self.swarm.partitions, mode)
+        await self.create(SHORT, 1, mode)
+        await self.create(FACTS, 1, compacted | mode)
+        await self.create(WIDE, WIDE_PARTITIONS, {})

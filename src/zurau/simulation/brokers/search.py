@@ -1,0 +1,93 @@
+"""Seeds of whole brokers: see searching.py for how one that fails is made short and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from zurau.simulation.brokers.cluster import SimulatedCluster
+from zurau.simulation.brokers.faults import KINDS, Fault, plan
+from zurau.simulation.brokers.invariants import INVARIANTS
+from zurau.simulation.brokers.swarm import Swarm, draw
+from zurau.simulation.brokers.trace import brokers_log_to
+from zurau.simulation.cluster.swarm import Mode
+from zurau.simulation.constants import constants
+from zurau.simulation.searching import Outcome, Search, Violation
+
+TWICE_EVERY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of world: how many brokers, and how the replicas of topics agree."""
+
+    brokers: int = 1
+    mode: Mode = "quorum"
+
+    def __str__(self) -> str:
+        mode = f" in {self.mode} mode" if self.brokers > 1 else ""
+        return f"worlds of {self.brokers} broker{'s' * (self.brokers > 1)}{mode}"
+
+    @property
+    def options(self) -> str:
+        mode = f" --mode {self.mode}" if self.brokers > 1 else ""
+        return f"--brokers {self.brokers}{mode}"
+
+
+LONE = Kind()
+
+
+def swarm_of(kind: Kind, seed: int) -> Swarm:
+    kinds = tuple(name for name, fault in KINDS.items() if kind.brokers > 1 or not fault.needs_several)
+    return draw(seed, kind.brokers, kind.mode, kinds)
+
+
+def faults_of(kind: Kind, seed: int) -> tuple[Fault, ...]:
+    return plan(swarm_of(kind, seed))
+
+
+def run_seed(kind: Kind, seed: int, faults: Sequence[Fault] | None = None, keeps_lines: bool = False) -> Outcome:
+    """One history. Without `faults`, those of the seed."""
+    swarm = swarm_of(kind, seed)
+    with constants(swarm.constants):
+        cluster = SimulatedCluster(swarm, plan(swarm) if faults is None else faults, keeps_lines=keeps_lines)
+        with brokers_log_to(cluster.trace, cluster.reported):
+            violation = _violation_in(cluster.run)
+    if violation is not None:
+        cluster.trace.fault(str(violation))
+    agenda, trace = cluster.agenda, cluster.trace
+    return Outcome(
+        seed=seed,
+        event_count=agenda.event_count,
+        acknowledged=cluster.history.counts["acknowledged"],
+        virtual_ms=agenda.now_ms,
+        violation=violation,
+        meaning="" if violation is None else INVARIANTS[violation.invariant],
+        trace_sum=trace.sum,
+        lines=tuple(trace.lines),
+        turns=tuple(trace.turns),
+    )
+
+
+def search(kind: Kind) -> Search[Fault]:
+    return Search(
+        name=str(kind),
+        options=kind.options,
+        faults_of=partial(faults_of, kind),
+        run=partial(run_seed, kind),
+        world_of=lambda seed: str(swarm_of(kind, seed)),
+        twice_every=TWICE_EVERY,
+    )
+
+
+def _violation_in(run: Callable[[], None]) -> Violation | None:
+    try:
+        run()
+    except Violation as violation:
+        return violation
+    except Exception as error:  # noqa: BLE001 - whatever a broker did not expect itself is a finding
+        unexpected = Violation("NothingUnexpected", repr(error))
+        unexpected.__cause__ = error
+        return unexpected
+    return None

@@ -1,0 +1,113 @@
+"""What a seed decides: how large and how bad a world of brokers is.
+
+Every seed draws its own parameters, its own few kinds of faults, the settings of its brokers, and the constants inside
+them: a world in which everything goes wrong a little finds less than worlds in which a few things go very wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from zurau.broker.settings import BrokerSettings
+from zurau.log.settings import LogSettings
+from zurau.simulation import constants
+from zurau.simulation.cluster.swarm import Mode
+
+#: Faults after which a broker starts on what its disk has kept.
+CRASHES = ("PowerLoss", "PowerLossAt", "PowerLossAt", "RestartAndPowerLoss", "Kill")
+#: The node is another one here.
+ROOMS = ("records", "wire", "log", "journal", "partition", "machines", "api", "broker")
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    seed: int
+    brokers: int
+    #: Of the topics that everybody uses.
+    mode: Mode
+    #: For how long things go wrong.
+    trouble_ms: int
+    fault_interval_ms: int
+    fault_kinds: tuple[str, ...]
+    delay_ms: float
+    #: How often a frame takes twenty times as long.
+    straggling: float
+    #: At most, each.
+    flush_ms: float
+    operation_ms: float
+    wake_ms: float
+    partitions: int
+    producers: int
+    consumers: int
+    think_ms: int
+    #: Values are mostly as long as they need to be, and some are up to so long.
+    longest: int
+    request_timeout_ms: int
+    log_settings: LogSettings
+    broker_settings: BrokerSettings
+    constants: Mapping[str, int]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.brokers} brokers, {self.mode} mode, {self.partitions} partitions, {self.producers} producers; "
+            f"frames take up to {self.delay_ms} ms, a flush up to {self.flush_ms} ms; "
+            f"constants: {constants.as_text(self.constants)}"
+        )
+
+
+def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
+    rng = Random(f"brokers {brokers} {mode} {seed}")
+    log_settings = LogSettings(
+        segment_bytes=rng.choice([300, 2000, 40_000, 1 << 20]),
+        segment_ms=rng.choice([500, 7 * 86_400_000]),
+        segment_index_bytes=rng.choice([16, 10 << 20]),
+        index_interval_bytes=rng.choice([0, 100, 4096]),
+    )
+    broker_settings = BrokerSettings(
+        offsets_topic_num_partitions=rng.choice([1, 2, 3]),
+        offsets_topic_segment_bytes=1 << 20,
+        log_cleaner_backoff_ms=rng.choice([25, 300]),
+        log_retention_check_interval_ms=rng.choice([25, 300]),
+        auto_create_topics_enable=False,
+        disk_low_bytes=0,
+    )
+    return Swarm(
+        seed=seed,
+        brokers=brokers,
+        mode=mode,
+        trouble_ms=rng.choice([1000, 3000, 6000]),
+        fault_interval_ms=rng.choice([100, 300, 1000]),
+        fault_kinds=_kinds(rng, kinds),
+        delay_ms=rng.choice([0.5, 3, 20]),
+        straggling=rng.choice([0, 0, 0.02]),
+        flush_ms=rng.choice([0.5, 2, 10, 60]),
+        operation_ms=rng.choice([0.02, 0.2, 2]),
+        wake_ms=rng.choice([0.05, 1, 8]),
+        partitions=rng.randint(1, 3),
+        producers=rng.randint(1, 4),
+        consumers=rng.randint(1, 2),
+        think_ms=rng.choice([5, 20, 80]),
+        longest=rng.choice([0, 0, 100, 3000]),
+        request_timeout_ms=rng.choice([300, 1500, 5000]),
+        log_settings=log_settings,
+        broker_settings=broker_settings,
+        constants=_constants(seed, brokers),
+    )
+
+
+def _constants(seed: int, brokers: int) -> dict[str, int]:
+    drawn = constants.draw(seed, *ROOMS)
+    if brokers > 1:
+        # Snapshots of the metadata do not travel between brokers yet: whoever is behind one never comes back.
+        drawn.pop("broker.metadata_snapshots.RECORDS_MIN", None)
+    return drawn
+
+
+def _kinds(rng: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """A few; and mostly one that shows what the disk has."""
+    chosen = set(rng.sample(kinds, rng.randint(1, min(5, len(kinds)))))
+    if rng.random() < 0.7:
+        chosen.add(rng.choice(CRASHES))
+    return tuple(sorted(chosen))

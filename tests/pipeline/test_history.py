@@ -1,0 +1,74 @@
+"""One table from a topic and its archive: each record once, also after kills and while the lake is being merged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
+
+from pyspark_zurau.lake import compact as merging
+from zurau.ids import TopicPartition
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture
+def archived(new_topic, produce, run_ready_made, admin, tmp_path):
+    """A topic whose head is in the lake only, whose middle is in both, and whose end is in the topic only."""
+    topic, lake = new_topic(2), tmp_path / "lake"
+    for part in range(3):
+        for partition in (0, 1):
+            produce(topic, *(b"%d" % number for number in range(100 * part, 100 * part + 100)), partition=partition)
+        if part < 2:
+            run_ready_made("archive", topics=topic, lake=str(lake), batch="60")
+    admin.delete_records({TopicPartition(topic, 0): 150, TopicPartition(topic, 1): 20})
+    return topic, lake
+
+
+def kill_archive_while_it_moves(lake: Path) -> None:
+    """As it is when it was killed between the journal of its last batch and the moves."""
+    (journal,) = (lake / ".staging").glob("*.json")
+    for staged, name in json.loads(journal.read_text()):
+        (lake / staged).parent.mkdir(parents=True, exist_ok=True)
+        (lake / name).rename(lake / staged)
+
+
+def kill_compaction_before_it_removes(lake: Path) -> None:
+    """As it is when it was killed after a merged file got its name: rows are in two files."""
+    folder, files = next(merging._folders(lake))
+    plan = merging._merge(lake, folder, files[:2])
+    (folder / f"{merging.HIDDEN}{plan.merged}").rename(folder / plan.merged)
+
+
+EVERYTHING = sorted((partition, number, b"%d" % number) for partition in (0, 1) for number in range(300))
+
+
+def test_a_batch_reads_the_lake_and_goes_on_in_the_topic(archived, read):
+    topic, lake = archived
+    kill_archive_while_it_moves(lake)
+    kill_compaction_before_it_removes(lake)
+    rows = read(topic, history=str(lake), includeHeaders="true").collect()
+    assert sorted((row.partition, row.offset, bytes(row.value)) for row in rows) == EVERYTHING
+    assert {(row.topic, row.timestampType, row.headers) for row in rows} == {(topic, 0, None)}
+
+
+def test_a_stream_begins_in_the_lake_and_survives_retention_under_way(archived, stream, admin):
+    topic, lake = archived
+    first = stream(topic, history=str(lake), maxOffsetsPerTrigger=70)
+    values = first.finish()
+    admin.delete_records({TopicPartition(topic, 0): 200})
+    again = stream(topic, history=str(lake), maxOffsetsPerTrigger=70)
+    assert again.finish() == []
+    assert sorted(values) == sorted(value for _, _, value in EVERYTHING)
+
+
+def test_what_neither_topic_nor_lake_has_is_told(archived, read):
+    topic, lake = archived
+    for file in lake.rglob("*.parquet"):
+        file.unlink()
+    wanted = json.dumps({topic: {"0": 0, "1": 0}})
+    with pytest.raises(Exception, match="Some data may have been missed"):
+        read(topic, history=str(lake), startingOffsets=wanted).count()

@@ -1,0 +1,260 @@
+"""Three whole brokers that are told of each other, in one world: clients ask in real frames, brokers talk in frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zurau.api.kafka.dispatch import answer
+from zurau.broker.broker import Broker
+from zurau.broker.identity import Identity
+from zurau.broker.settings import BrokerSettings
+from zurau.ids import BrokerId, TopicPartition
+from zurau.log.settings import LogSettings
+from zurau.machines.groups.settings import GroupSettings
+from zurau.pending import Pending, start
+from zurau.simulation.broker import CLIENT
+from zurau.simulation.client import SimulatedClient
+from zurau.simulation.disk import SimulatedDisk
+from zurau.simulation.world import VirtualClock, make_world
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.frames import RequestHeader, decode_response, encode_request
+from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+IDS = tuple(map(BrokerId, (1, 2, 3)))
+
+
+class Node:
+    """A broker on a disk that stays."""
+
+    def __init__(self, cluster: Cluster, broker_id: BrokerId) -> None:
+        self.cluster = cluster
+        self.id = broker_id
+        self.clock = cluster.clock
+        self.disk = SimulatedDisk(broker_id)
+        self.starts = 0
+        self.broker: Broker | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.starts += 1
+        world = make_world(self.disk, self.clock, self.id * 1000 + self.starts, self.disk.boot_id)
+        identity = Identity(self.id, "cluster", bytes([self.id] * 16), is_founder=self.id == 1)
+        self.broker = Broker(
+            world,
+            identity,
+            BrokerSettings(offsets_topic_num_partitions=2),
+            LogSettings(),
+            GroupSettings(),
+            others=tuple(other for other in IDS if other != self.id),
+        )
+        self.broker.use_peers(self)
+        self.opened = start(self.broker.open())
+
+    def send(self, to: BrokerId, frame: Any) -> None:
+        self.cluster.carry(self, to, b"".join(frame)[4:])
+
+    def lose_power(self) -> None:
+        self.stop_timers()
+        self.disk.crash()
+
+    def stop_timers(self) -> None:
+        """As a process that is gone."""
+        broker, self.broker = self.broker, None
+        for partition in broker.partitions.values():
+            partition.shell.stop()
+        broker.replication.stop()
+        broker._heartbeats.close()
+        broker._voter_changes.close()
+
+    def ask(self, request, version: int) -> Pending[Any]:
+        header = RequestHeader(request.api_key, version, 1, "test")
+        frame = memoryview(bytearray(b"".join(encode_request(header, request))))[4:]
+        response: Pending[Any] = Pending()
+        answer(frame, CLIENT, self.broker)[1].then(
+            lambda pieces: response.resolve(decode_response(header, memoryview(b"".join(pieces.result()))[4:]))
+        )
+        return response
+
+    def wait(self, pending: Pending[Any]) -> Any:
+        for _ in range(20_000):
+            if pending.is_done:
+                return pending.result()
+            self.clock.advance(1)
+        raise TimeoutError
+
+    def tell(self, request, version: int) -> Any:
+        return self.wait(self.ask(request, version))
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.cut_off: set[BrokerId] = set()
+        self.nodes: dict[BrokerId, Node] = {}
+        for broker_id in IDS:
+            self.nodes[broker_id] = Node(self, broker_id)
+
+    def carry(self, sender: Node, to: BrokerId, frame: bytes) -> None:
+        def arrive() -> None:
+            target = self.nodes.get(to)
+            if target is not None and target.broker is not None and not {to, sender.id} & self.cut_off:
+                target.broker.received(sender.id, memoryview(frame))
+
+        self.clock.call_later(1, arrive)
+
+    def pass_time(self, duration_ms: int = 5000) -> None:
+        self.clock.advance(duration_ms)
+
+    def create(self, name: str, replication_factor: int = 3, at: int = 1, **configs: str) -> int:
+        wanted = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+        topic = CreatableTopic(name=name, num_partitions=1, replication_factor=replication_factor, configs=wanted)
+        response = self.nodes[at].tell(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5)
+        return response.topics[0].error_code
+
+    def leader_of(self, topic: str) -> Node:
+        name = TopicPartition(topic, 0)
+        (leader,) = [
+            node
+            for node in self.nodes.values()
+            if node.broker is not None and node.id not in self.cut_off and node.broker.partitions[name].is_established
+        ]
+        return leader
+
+    def produce(self, topic: str, value: bytes) -> int:
+        client = SimulatedClient(self.leader_of(topic))
+        client.broker.clock = self.clock
+        return client.produce(topic, client.batch(value)).error_code
+
+    def read(self, topic: str) -> list[bytes]:
+        return SimulatedClient(self.leader_of(topic)).read(topic)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster()
+    cluster.pass_time(10_000)
+    return cluster
+
+
+def test_brokers_that_are_told_of_each_other_are_one_cluster(cluster):
+    assert all(node.opened.is_done and node.opened.error is None for node in cluster.nodes.values())
+    for node in cluster.nodes.values():
+        brokers = node.broker.image.brokers.values()
+        assert sorted((broker.broker_id, broker.is_fenced) for broker in brokers) == [
+            (1, False),
+            (2, False),
+            (3, False),
+        ]
+
+
+def test_the_metadata_quorum_grows_to_three(cluster):
+    voters = {node.broker.metadata.partition.shell.core.voters for node in cluster.nodes.values()}
+    assert [len(each) for each in voters] == [3]
+
+
+@pytest.mark.parametrize("at", IDS)
+def test_a_topic_can_be_created_at_any_broker_and_is_seen_there_at_once(cluster, at):
+    assert cluster.create("t", at=at) == ErrorCode.NONE
+    assert "t" in cluster.nodes[at].broker.image.topics
+
+
+@pytest.mark.parametrize("mode", ["quorum", "isr"])
+def test_what_is_acknowledged_survives_the_death_of_the_leader(cluster, mode):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    assert [cluster.produce("t", value) for value in (b"a", b"b")] == [ErrorCode.NONE] * 2
+    cluster.leader_of("t").lose_power()
+    cluster.pass_time(8000)
+    assert cluster.produce("t", b"c") == ErrorCode.NONE
+    assert cluster.read("t") == [b"a", b"b", b"c"]
+
+
+def test_the_controller_dies_and_another_decides(cluster):
+    cluster.nodes[1].lose_power()
+    cluster.pass_time(8000)
+    assert cluster.create("t", replication_factor=2, at=2) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("mode", ["quorum", "isr"])
+def test_all_lose_power_and_nothing_acknowledged_is_lost(cluster, mode):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    for node in cluster.nodes.values():
+        node.lose_power()
+    for node in cluster.nodes.values():
+        node.start()
+    cluster.pass_time(15_000)
+    assert cluster.read("t") == [b"a"]
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+
+
+def test_groups_move_with_the_leader_of_their_partition(cluster):
+    cluster.create("t")
+    cluster.pass_time(2000)
+    cluster.produce("t", b"a")
+    partition = cluster.nodes[1].broker.groups.partition_of("readers")
+    name = f"{partition.topic}"
+    leader = next(n for n in cluster.nodes.values() if n.broker.partitions[partition].is_established)
+    assert SimulatedClient(leader).commit("t", 1) == ErrorCode.NONE, name
+    leader.lose_power()
+    cluster.pass_time(8000)
+    successor = next(
+        n for n in cluster.nodes.values() if n.broker is not None and n.broker.partitions[partition].is_established
+    )
+    assert SimulatedClient(successor).committed("t") == 1
+
+
+def test_a_replica_that_has_lost_what_it_promised_begins_anew_under_another_name(cluster):
+    cluster.create("t")
+    cluster.pass_time(2000)
+    assert [cluster.produce("t", value) for value in (b"a", b"b")] == [ErrorCode.NONE] * 2
+    cluster.pass_time(2000)
+    damaged = next(node for node in cluster.nodes.values() if node is not cluster.leader_of("t"))
+    damaged.lose_power()
+    damaged.disk.open("t-0/00000000000000000000.log").truncate(0)
+    damaged.start()
+    cluster.pass_time(10_000)
+    image = cluster.leader_of("t").broker.image.topics["t"].partitions[0]
+    assert image.replica_on(damaged.id).directory != damaged.broker.identity.directory_name
+    assert set(cluster.leader_of("t").broker.partitions["t", 0].shell.core.voters) == set(image.replica_ids)
+    stored = damaged.broker.partitions["t", 0]
+    assert (stored.high_watermark, stored.log.damage) == (
+        cluster.leader_of("t").broker.partitions["t", 0].high_watermark,
+        [],
+    )
+
+
+def test_who_leads_no_more_sends_clients_to_look_for_the_coordinator(cluster):
+    cluster.create("t")
+    cluster.pass_time(1000)
+    partition = cluster.nodes[1].broker.groups.partition_of("readers")
+    follower = next(n for n in cluster.nodes.values() if not n.broker.partitions[partition].leads)
+    assert SimulatedClient(follower).commit("t", 1) == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_broker_that_is_away_keeps_its_vote_on_the_metadata(cluster):
+    cluster.nodes[3].lose_power()
+    cluster.pass_time(20_000)
+    leader = next(n for n in cluster.nodes.values() if n.broker is not None and n.broker.metadata.partition.leads)
+    assert leader.broker.image.brokers[3].is_fenced
+    assert len(leader.broker.metadata.partition.shell.core.voters) == 3
+
+
+@pytest.mark.parametrize(("mode", "wanted", "code"), [
+    ("quorum", "2", ErrorCode.NONE), ("quorum", "3", ErrorCode.NOT_ENOUGH_REPLICAS),
+    ("isr", "3", ErrorCode.NONE),
+])  # fmt: skip
+def test_acks_all_promises_as_many_copies_as_the_topic_asks_for_or_nothing(cluster, mode, wanted, code):
+    cluster.create("t", replication_mode=mode, min_insync_replicas=wanted)
+    cluster.pass_time(3000)
+    assert cluster.produce("t", b"a") == code
+
+
+def test_consumers_read_from_the_leader(cluster):
+    cluster.create("t")
+    cluster.pass_time(2000)
+    follower = next(node for node in cluster.nodes.values() if node is not cluster.leader_of("t"))
+    assert SimulatedClient(follower).fetch("t").error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
