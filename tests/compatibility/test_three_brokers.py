@@ -63,9 +63,10 @@ def leader_of(bootstrap: str, topic: str) -> int:
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        leader = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions[0].leader
-        if leader > 0:
-            return leader
+        # Of several brokers, the one that is asked may not have heard of a new topic yet.
+        partitions = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        if 0 in partitions and partitions[0].leader > 0:
+            return partitions[0].leader
         assert time.monotonic() < deadline, "nobody leads"
 
 
