@@ -1,8 +1,9 @@
-"""Rules for the whole suite: when a skip is a failure, and how long Hypothesis may look."""
+"""Rules for the whole suite: when a skip is a failure, what Ctrl-C does, and how long Hypothesis may look."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -16,6 +17,10 @@ settings.register_profile(
     "long", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in its background so, and processes hand it on: tests of Ctrl-C would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
