@@ -83,7 +83,7 @@ FIXED = {
         broker.joining.SAY_AGAIN_MS
         broker.voter_changes.INTERVAL_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
-        node.threads.ALONE_S
+        node.threads.ALONE_S node.process.STOP_WITHIN_S
         node.acceptor.PAUSE_S node.rate_limited_log.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.cluster.START_PATIENCE_S
         client.consumer.consumer.ROUND_S
@@ -92,6 +92,7 @@ FIXED = {
         client.producer.producer.ROUND_S
         client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
     "how much is shown to a person": """
+        node.process.TAIL_CHARACTERS
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
     "a name for a verdict": """
         records.pure_walk.SOUND records.pure_walk.KEYLESS records.pure_walk.MISTIMED records.pure_walk.COUNT

@@ -22,6 +22,7 @@ CATCHES_EVERYTHING = {
     "src/zurau/simulation/brokers/search.py": "whatever a broker did not expect itself is a finding, and is told",
     "src/zurau/simulation/world.py": "carries the error of a job to whoever waits, as real threads do",
     "src/zurau/testing/broker.py": "raises what stopped the broker's thread in the thread that started it",
+    "src/zurau/testing/cluster.py": "stops the brokers that have started when one does not, and raises it again",
 }
 
 

@@ -7,6 +7,9 @@
 
 It listens on a real socket on a free port, so any client in any language can use it. The same class works in async code
 (`async with Broker()`), and `pytest` finds the `zurau_broker` fixture by itself once Zurau is installed.
+
+`Cluster` is several brokers, each a process of its own, that can be killed, paused and cut off from each other; the
+fixture is `zurau_cluster`.
 """
 
 from __future__ import annotations
@@ -15,14 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zurau.testing.broker import Broker
+    from zurau.testing.cluster import Cluster
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "Cluster"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the broker when it is first wanted: pytest loads this package wherever Zurau is installed."""
+    """Import them when they are first wanted: pytest loads this package wherever Zurau is installed."""
     if name == "Broker":
         from zurau.testing.broker import Broker
 
         return Broker
+    if name == "Cluster":
+        from zurau.testing.cluster import Cluster
+
+        return Cluster
     raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""The pytest plugin: a broker of the test's own, and a Spark session for all tests; found without any import."""
+"""The pytest plugin: a broker or a cluster of the test's own, and a Spark session for all; found without any import."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from zurau.errors import SettingsError
 
 if TYPE_CHECKING:
     from zurau.testing.broker import Broker
+    from zurau.testing.cluster import Cluster
 
 
 #: Compiled little and collected simply: a session for small data starts twice as fast.
@@ -32,6 +33,15 @@ def zurau_broker() -> Iterator[Broker]:
 
     with Broker() as broker:
         yield broker
+
+
+@pytest.fixture
+def zurau_cluster() -> Iterator[Cluster]:
+    """Three fresh brokers, each a process of its own: `zurau_cluster.bootstrap` is where to find them."""
+    from zurau.testing.cluster import Cluster
+
+    with Cluster(brokers=3) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
