@@ -209,6 +209,12 @@ def _topics(table: Questions) -> None:
     grow("assigned to nobody", "two", 3, [[]])
     for names in (["unknown"], [""], ["unknown", "unknown"], ["not a name"], []):
         table[f"DeleteTopics: {names}"] = Question(DeleteTopicsRequest(topic_names=names, timeout_ms=10_000), 5)
+    for time_ms in (0, -1, INT32_MIN):
+        table[f"CreateTopics: {time_ms} ms"] = Question(CreateTopicsRequest([CreatableTopic("new", 1, 1)], time_ms), 6)
+        enlarged = CreatePartitionsTopic("two", 3, None)
+        table[f"CreatePartitions: {time_ms} ms"] = Question(CreatePartitionsRequest([enlarged], time_ms), 3)
+        deleted = DeleteTopicsRequest(topic_names=["two"], timeout_ms=time_ms)
+        table[f"DeleteTopics: {time_ms} ms"] = Question(deleted, 5)
 
 
 def _delete_records(table: Questions) -> None:

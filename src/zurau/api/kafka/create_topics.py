@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from zurau.api.kafka.administration import change_each
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.broker.config_entries import topic_entries
@@ -12,7 +13,6 @@ from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.machines.controller.commands import CreateTopic
 from zurau.machines.controller.image import TopicImage
 from zurau.machines.controller.topics import PARTITIONS_MAX
-from zurau.pending import all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.create_topics import (
     CreatableTopic,
@@ -30,13 +30,13 @@ async def handle(request: CreateTopicsRequest, call: Call) -> CreateTopicsRespon
     if refused is not None:
         refusals = [_refused(topic.name, refused) async for topic in call.in_turns(request.topics)]
         return CreateTopicsResponse(topics=refusals)
-    # All are asked for before the first is awaited, so that they share one flush.
-    answers = [start(_create(topic, request.validate_only, call)) async for topic in call.in_turns(once)]
-    await all_of(answers)
+    changes = await change_each(
+        once, lambda topic: _create(topic, request.validate_only, call), request.timeout_ms, call
+    )
     shown = _ShownConfigs(call)
     results = [
-        _created(created, shown, request.validate_only) if isinstance(created, TopicImage) else created
-        async for created in call.in_turns([answer.result() for answer in answers])
+        _refused(topic.name, change) if isinstance(change, Refused) else _created(change, shown, request.validate_only)
+        async for topic, change in call.in_turns(list(zip(once, changes, strict=True)))
     ]
     return CreateTopicsResponse(topics=results + [_refused(name, named_twice()) for name in sorted(twice)])
 
@@ -51,11 +51,11 @@ def too_many_partitions(counts: Iterable[int]) -> Refused | None:
     )
 
 
-async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> TopicImage | CreatableTopicResult:
+async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> TopicImage | Refused:
     try:
         created: TopicImage = await call.broker.controller.submit(_command(topic, validate_only, call))
     except Refused as refused:
-        return _refused(topic.name, refused)
+        return refused
     if not validate_only:
         await call.broker.opened(created.topic_id)
     return created

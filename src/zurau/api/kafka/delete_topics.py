@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from zurau.api.kafka.administration import change_each
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.machines.controller.commands import DeleteTopic
 from zurau.machines.controller.image import TopicImage
-from zurau.pending import all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.delete_topics import (
     DeletableTopicResult,
@@ -27,10 +27,13 @@ async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsRespon
         wanted = [DeleteTopicState(name=name) async for name in call.in_turns(request.topic_names)]
     twice = await repeated([(topic.name, topic.topic_id) for topic in wanted], call)
     once = [topic async for topic in call.in_turns(wanted) if (topic.name, topic.topic_id) not in twice]
-    answers = [start(_delete(topic, call)) async for topic in call.in_turns(once)]
-    await all_of(answers)
+    changes = await change_each(once, lambda topic: _delete(topic, call), request.timeout_ms, call)
+    results = [
+        _refused(topic.name, topic.topic_id, change) if isinstance(change, Refused) else change
+        for topic, change in zip(once, changes, strict=True)
+    ]
     refusals = [_refused(name, topic_id, named_twice()) for name, topic_id in twice]
-    return DeleteTopicsResponse(responses=[answer.result() for answer in answers] + refusals)
+    return DeleteTopicsResponse(responses=results + refusals)
 
 
 async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:

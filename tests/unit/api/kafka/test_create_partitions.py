@@ -25,7 +25,7 @@ def broker(broker, settle):
 @pytest.fixture
 def grow(ask, broker):
     def run(*topics, version=3, validate_only=False):
-        request = CreatePartitionsRequest(topics=list(topics), timeout_ms=0, validate_only=validate_only)
+        request = CreatePartitionsRequest(topics=list(topics), timeout_ms=1000, validate_only=validate_only)
         return ask(create_partitions, request, version, broker).results
 
     return run

@@ -25,9 +25,9 @@ def broker(broker, settle):
 def delete(ask, broker):
     def run(*wanted, version=6):
         if version < 6:
-            request = DeleteTopicsRequest(topic_names=list(wanted), timeout_ms=0)
+            request = DeleteTopicsRequest(topic_names=list(wanted), timeout_ms=1000)
         else:
-            request = DeleteTopicsRequest(topics=list(wanted), timeout_ms=0)
+            request = DeleteTopicsRequest(topics=list(wanted), timeout_ms=1000)
         return ask(delete_topics, request, version, broker).responses
 
     return run
@@ -80,6 +80,6 @@ def test_the_brokers_own_topic_cannot_be_deleted(delete, broker):
 @pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (5, ErrorCode.TOPIC_DELETION_DISABLED)])
 def test_deletion_can_be_forbidden(ask, make_broker, version, code):
     broker = make_broker(delete_topic_enable=False)
-    request = DeleteTopicsRequest(topic_names=["__consumer_offsets"], timeout_ms=0)
+    request = DeleteTopicsRequest(topic_names=["__consumer_offsets"], timeout_ms=1000)
     (result,) = ask(delete_topics, request, version, broker).responses
     assert result.error_code == code
