@@ -10,13 +10,17 @@ megabytes.
 
 Each value depends on the seed and its own name only, so a line more in the table leaves the other values as they are.
 A drawn constant must be read where it is used: one in a default argument or in another constant was read long ago.
+Every module of these rooms is imported before anything is drawn, so that none is made while a value is in place and
+keeps something of it for the next seed.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import pkgutil
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -131,11 +135,20 @@ def draw(seed: int, *rooms: str) -> dict[str, int]:
     return drawn
 
 
-@cache
 def usual(name: str) -> int:
-    """The value that the module itself gives it; asked for before it is changed."""
-    module, _, constant = name.rpartition(".")
-    return int(getattr(importlib.import_module(f"zurau.{module}"), constant))
+    """The value that the module itself gives it."""
+    return _usual_values()[name]
+
+
+@cache
+def _usual_values() -> dict[str, int]:
+    """Asked for before any of them is changed, and with all modules made that could keep one."""
+    for room in sorted({name.partition(".")[0] for name in DRAWN}):
+        package = importlib.import_module(f"zurau.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    split = [(name, *name.rpartition(".")) for name in DRAWN]
+    return {name: int(getattr(sys.modules[f"zurau.{module}"], constant)) for name, module, _, constant in split}
 
 
 def _value(chance: random.Random, least: int, most: int) -> int:
@@ -147,8 +160,7 @@ def _value(chance: random.Random, least: int, most: int) -> int:
 @contextmanager
 def constants(values: Mapping[str, int]) -> Iterator[None]:
     """Put values in place, in every module that knows the constant, and put the usual ones back afterwards."""
-    for name in values:
-        usual(name)
+    _usual_values()
     places = [(place, value) for name, value in values.items() for place in _places(name)]
     before = [(module, known_as, getattr(module, known_as)) for (module, known_as), _ in places]
     for (module, known_as), value in places:

@@ -57,6 +57,8 @@ class _EncoderWriter:
             "encode_uvarint": varints.encode_uvarint,
             "join": b"".join,
             "pack_array": struct.pack,
+            # Asked for where it is used: an encoder is made once, and its module's number may be another later.
+            "step_parts": lambda: STEP_PARTS,
         }
         #: Fixed-width values not yet written: (letter, expression). One `pack` writes them all.
         self._behind: list[tuple[str, str]] = []
@@ -188,7 +190,7 @@ class _EncoderWriter:
                 self._end_step()
 
     def _end_step(self) -> None:
-        with self._source.block(f"if len(parts) >= {STEP_PARTS}:"):
+        with self._source.block("if len(parts) >= step_parts():"):
             self._source.line("chunks.append(join(parts))")
             self._source.line("parts.clear()")
             self._source.line("yield len(chunks[-1])")
