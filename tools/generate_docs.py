@@ -8,9 +8,10 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
+from zurau.machines.controller.dynamic import DynamicBrokerSettings, DynamicTopicSettings
 from zurau.node.settings import all_settings
 from zurau.replica.core.roles import TRANSITIONS
-from zurau.settings import Setting
+from zurau.settings import Setting, settings_of
 from zurau.wire.kafka.apis import APIS
 
 GENERATED = Path(__file__).parents[1] / "docs" / "generated"
@@ -69,7 +70,17 @@ def settings_page() -> str:
         lines += ["| flag | Kafka's name | default | allowed | what it does |", "|---|---|---|---|---|"]
         lines += sorted(_row(declared) for _, declared in settings)
         lines.append("")
-    return "\n".join(lines)
+    lines += [
+        "## While running\n",
+        "Set on one broker or topic, with `kafka-configs` or Zurau's own commands, and not when a broker starts.\n",
+        "| name | default | allowed | what it does |",
+        "|---|---|---|---|",
+    ]
+    for declared in (*settings_of(DynamicBrokerSettings).values(), *settings_of(DynamicTopicSettings).values()):
+        default = declared.text(declared.default)
+        shown = f"`{default}`" if default else "empty"
+        lines.append(f"| `{declared.kafka_name}` | {shown} | {_allowed(declared)} | {declared.doc} |")
+    return "\n".join(lines) + "\n"
 
 
 def _row(declared: Setting) -> str:

@@ -19,14 +19,19 @@ from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, PartitionId, ReplicaId, TopicId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.commands import (
+    AlterConfigs,
     AlterPartition,
     BrokerHeartbeat,
+    ConfigEdit,
+    ConfigOperation,
     ControllerCommand,
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    ElectLeader,
     RegisterBroker,
     RenameReplica,
+    ResourceType,
 )
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage, PartitionImage
@@ -41,7 +46,7 @@ Partitions = dict[PartitionId, PartitionImage]
 #: No reply: the controller has crashed.
 LOST = object()
 SESSION_MS = 1000
-SETTINGS = BrokerSettings(broker_session_timeout_ms=SESSION_MS)
+SETTINGS = BrokerSettings(broker_session_timeout_ms=SESSION_MS, leader_imbalance_check_interval_s=1)
 BROKERS = 4
 TOPICS = 3
 
@@ -292,6 +297,19 @@ class Play:
                 partial(self._lose, broker.broker_id, only=key),
             )
 
+    def _drain(self, broker: int, how: int, _c: int) -> None:
+        drained = ("none", "none", "leaders", "everything")[how % 4]
+        edit = ConfigEdit("zurau.drain", ConfigOperation.SET, drained)
+        self.ask(AlterConfigs(ResourceType.BROKER, str(broker % BROKERS), [edit]))
+
+    def _elect(self, which: int, _b: int, how: int) -> None:
+        partitions = sorted(self.image.partitions())
+        if partitions:
+            key, known = partitions[which % len(partitions)]
+            reply = self.ask(ElectLeader(key, is_unclean=how == 1))
+            if reply is not LOST and not isinstance(reply, Refused):
+                assert reply.leader == self.image.partition(key).leader == known.preferred != known.leader
+
     def _replace_controller(self, _a: int, _b: int, _c: int) -> None:
         """Another one takes over, from the log or from a snapshot and the rest of it."""
         replayed, restored = new_controller(), new_controller()
@@ -326,6 +344,8 @@ class Play:
         _grow,
         _delete,
         _rename,
+        _drain,
+        _elect,
         _replace_controller,
         _repeat,
         _crash_soon,
@@ -380,6 +400,9 @@ def check_leaders(before: Partitions, image: ClusterImage, memory: Memory) -> No
         assert is_last or not lossy, f"{partition}: {lossy} lost something, and others did not"
         if leader is not None and (key not in before or before[key].leader_epoch != partition.leader_epoch):
             assert leader in able, f"{leader} is chosen, and could not lead"
+        if leader is not None and image.is_drained(leader.broker) and key in before:
+            others = [each for each in able if not image.is_drained(each.broker)]
+            assert before[key].leader == leader or not others, f"{leader} is drained and chosen, and {others} are not"
     changed = [key for key in after if key in before and before[key].leader != after[key].leader]
     if len(changed) == 1 and after[changed[0]].leader is not None:
         _check_spread(changed[0], after, image, memory)
@@ -388,6 +411,8 @@ def check_leaders(before: Partitions, image: ClusterImage, memory: Memory) -> No
 def _check_spread(key: PartitionId, after: Partitions, image: ClusterImage, memory: Memory) -> None:
     """Whoever is chosen is preferred, or leads no more than another that could have been chosen."""
     chosen, preferred = after[key].leader, after[key].replica_ids[0]
+    if any(map(image.is_drained, after[key].replicas)):
+        return  # other rules hold
     led = Counter(each.leader.broker for each in after.values() if each.leader is not None)
     able = [each for each in after[key].in_sync if _is_able(image, memory, key, after[key], each)]
     assert chosen is not None

@@ -79,6 +79,19 @@ def choose_who_leads_the_most(self, key, partition):
     return max(able, key=lambda each: (each == preferred, self._led[each.broker]), default=None)
 
 
+def choose_the_drained_too(self, key, partition):
+    with patch.object(type(self._image), "is_drained", lambda *_: False):
+        return _choose_leader(self, key, partition)
+
+
+def prefer_whoever_is_there(self, key):
+    partition = self[key]
+    if partition.leader is None or partition.leader == partition.preferred:
+        return False
+    self.put(key, leader=partition.preferred)
+    return True
+
+
 def fence_first(image, sessions, now_ms):
     return _records(image, sessions, now_ms)[::-1]
 
@@ -149,6 +162,8 @@ PLANTED = (
         "the first by name leads, however much it leads", (Drafts, "choose_leader", choose_the_first_by_name), seeds=200
     ),
     planted("whoever leads the most is elected", (Drafts, "choose_leader", choose_who_leads_the_most), seeds=200),
+    planted("a drained broker is elected like any other", (Drafts, "choose_leader", choose_the_drained_too), seeds=200),
+    planted("the preferred one leads, in sync or not", (Drafts, "prefer", prefer_whoever_is_there)),
     planted("nobody is elected", (Drafts, "elect", nothing)),
     planted("a broker is fenced before its leaders are moved", (controller, "fence_silent", fence_first)),
     planted("a start is counted before the last one is out", (controller, "register_broker", register_first)),

@@ -20,6 +20,7 @@ from zurau.machines.controller.commands import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    ElectLeader,
     RegisterBroker,
     RenameReplica,
     ReplaceConfigs,
@@ -53,6 +54,7 @@ COMMANDS = st.one_of(
         st.lists(REPLICA_IDS, max_size=3).map(tuple),
         st.lists(st.integers(0, 40), max_size=3).map(tuple),
     ),
+    st.builds(ElectLeader, PARTITIONS, st.booleans()),
     st.builds(RenameReplica, BROKER_IDS.map(BrokerId), st.integers(0, 40), PARTITIONS, st.text(max_size=3)),
     st.builds(
         CreateTopic,

@@ -9,6 +9,11 @@ from collections.abc import Iterator
 ONLY_TOLD = {
     "file_delete_delay_ms": "files go as soon as a worker is free, and their readers finish in peace",
     "preallocate": "only false is taken",
+    "log_dirs_rate": "a broker has one directory, so nothing moves between two",
+    **dict.fromkeys(
+        ("drain", "leader_rate", "follower_rate", "leader_replicas", "follower_replicas"),
+        "looked up in the image, by the name that Kafka's tools know",
+    ),
     "unclean_leader_election_enable": "only false is taken",
 }
 

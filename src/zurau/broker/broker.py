@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from zurau.broker.directories import partition_directories
-from zurau.broker.forwarding import Forwarding, is_command
+from zurau.broker.forwarding import Forwarding
 from zurau.broker.group_coordinators import GroupCoordinators, GroupRuntime
+from zurau.broker.handing_over import hand_over
 from zurau.broker.health import Health
 from zurau.broker.heartbeats import Heartbeats
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity
 from zurau.broker.in_sync import InSyncPartitions
+from zurau.broker.known_leaders import KnownLeaders
+from zurau.broker.leader_moves import LeaderMoves
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
@@ -30,6 +33,7 @@ from zurau.broker.settings import BrokerSettings
 from zurau.broker.stop_mark import StopMark, read_stop_mark, remove_stop_mark, write_stop_mark
 from zurau.broker.troubles import Troubles
 from zurau.broker.voter_changes import VoterChanges
+from zurau.broker.waiting import pause
 from zurau.errors import CorruptData, DiskFault, Refused
 from zurau.ids import BrokerId, Epoch, PartitionId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
@@ -52,7 +56,9 @@ from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
 from zurau.pending import Pending, all_of, any_of, done, start
 from zurau.ports import Disk, Handshake, Peers, World
+from zurau.settings import SECOND_MS
 from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.peer.frames import Kind, kind_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -128,9 +134,25 @@ class Broker:
         self._heartbeats = Heartbeats(
             self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
         )
+        self._watch_leaders()
         #: New topics with partitions that are still being opened.
         self._openings: dict[TopicId, Pending[None]] = {}
         self._is_open = True
+
+    def _watch_leaders(self) -> None:
+        settings, me = self.settings, self.broker_id
+        self.known_leaders = KnownLeaders(me, self.replication.shells, lambda: self.image.brokers, self.clock)
+        self.replication.on_role_changed = self.known_leaders.role_changed
+        self.leader_moves = LeaderMoves(
+            me,
+            self.metadata.partition,
+            self.partitions,
+            lambda: self.image,
+            self.known_leaders,
+            self.world,
+            prefers=settings.auto_leader_rebalance_enable,
+            interval_ms=settings.leader_imbalance_check_interval_s * SECOND_MS,
+        )
 
     # Who and what
 
@@ -187,15 +209,22 @@ class Broker:
     def use_peers(self, peers: Peers) -> None:
         """From now on other brokers can be reached."""
         self.replication.peers = self.controller.peers = peers
+        self.known_leaders.peers = self.leader_moves.peers = peers
 
     def connected(self, peer: Handshake) -> None:
         self.replication.connected(peer)
+        self.known_leaders.connected(peer.broker)
 
     def received(self, sender: BrokerId, frame: memoryview) -> None:
-        if is_command(frame):
-            self.controller.received(sender, frame)
-        else:
-            self.replication.received(sender, frame)
+        match kind_of(frame):
+            case Kind.COMMAND | Kind.REPLY:
+                self.controller.received(sender, frame)
+            case Kind.LEADERS:
+                self.known_leaders.received(sender, frame)
+            case Kind.PREFER_LEADER:
+                self.leader_moves.received(sender, frame)
+            case _:
+                self.replication.received(sender, frame)
 
     def progressed(self, broker: BrokerId) -> None:
         self.replication.progressed(broker)
@@ -223,6 +252,7 @@ class Broker:
         self._heartbeats.begin()
         if not self._is_alone:  # who votes alone goes on doing so, and thousands of partitions need no second look
             self._voter_changes.begin()
+            self.leader_moves.begin()
         await self._led([self._heartbeats.unfenced])
         if OFFSETS_TOPIC not in self.image.topics:
             await self._create_offsets_topic()
@@ -259,9 +289,7 @@ class Broker:
             except Refused as refused:
                 if self._is_alone or refused.code not in _NOT_YET:
                     raise
-            pause: Pending[None] = Pending()
-            self.clock.call_later(ASK_AGAIN_MS, partial(pause.resolve, None))
-            await pause
+            await pause(self.clock, ASK_AGAIN_MS)
             if not self._is_open:
                 raise _is_stopping()
 
@@ -282,11 +310,17 @@ class Broker:
         if self.journal.fault is not None:
             raise self.journal.fault
 
+    async def hand_over(self) -> None:
+        """Let others lead what this broker leads: it is about to stop."""
+        if not self._is_alone:
+            await hand_over(self._heartbeats, self.leader_moves, self.clock)
+
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
         self._is_open = False
         self._heartbeats.close()
         self._voter_changes.close()
+        self.leader_moves.close()
         self.metadata.runtime.close(_is_stopping)
         self.groups.close(_is_stopping)
         ended = self.placement.close()
@@ -361,10 +395,9 @@ class Broker:
         if partition.name.topic == OFFSETS_TOPIC:
             self.groups.run_on(partition)
 
-    def _heartbeat(self) -> BrokerHeartbeat:
-        return BrokerHeartbeat(
-            self.broker_id, self.broker_epoch, self.metadata.last_offset, failed=self._in_sync.failed()
-        )
+    def _heartbeat(self, wants_shutdown: bool) -> BrokerHeartbeat:
+        failed = self._in_sync.failed()
+        return BrokerHeartbeat(self.broker_id, self.broker_epoch, self.metadata.last_offset, failed, wants_shutdown)
 
     def _offsets_topic(self) -> CreateTopic:
         return CreateTopic(
@@ -400,6 +433,7 @@ class Broker:
                 start(self._tune_all())
             case TopicRemoved(topic):
                 self.placement.remove_topic(topic)
+                self.known_leaders.forget(topic.topic_id, len(topic.partitions))
                 for partition in topic.partitions:
                     self.troubles.forget(TopicPartition(topic.name, partition.index))
             case _:

@@ -16,6 +16,7 @@ from zurau.broker.broker import Broker
 from zurau.broker.caller import Caller
 from zurau.errors import Refused
 from zurau.log.settings import LogSettings
+from zurau.machines.controller.dynamic import DynamicBrokerSettings, DynamicTopicSettings
 from zurau.machines.controller.image import ALL_BROKERS
 from zurau.machines.controller.names import check_topic_name
 from zurau.settings import Setting, settings_of
@@ -93,7 +94,8 @@ def topic_entries(configs: Mapping[str, str], broker: Broker) -> list[ConfigEntr
         if name in configs:
             layers.insert(0, Layer(name, configs[name], Source.TOPIC))
         entries.append(ConfigEntry(name, declared, False, layers))
-    return entries
+    dynamic = [Level(configs, Source.TOPIC)]
+    return [*entries, *_dynamic_entries(DynamicTopicSettings, dynamic)]
 
 
 def broker_entries(broker: Broker) -> list[ConfigEntry]:
@@ -105,7 +107,27 @@ def broker_entries(broker: Broker) -> list[ConfigEntry]:
     for settings in broker.fixed_settings:
         for name, declared in settings_of(type(settings)).items():
             entries.append(ConfigEntry(name, declared, True, list(_fixed_layers(name, declared, settings))))
-    return [*entries, *_health_entries(broker)]
+    changed = broker.image.broker_configs
+    dynamic = [
+        Level(changed.get(str(broker.broker_id), {}), Source.THIS_BROKER),
+        Level(changed.get(ALL_BROKERS, {}), Source.ALL_BROKERS),
+    ]
+    return [*entries, *_dynamic_entries(DynamicBrokerSettings, dynamic), *_health_entries(broker)]
+
+
+class Level(NamedTuple):
+    """Where something may have been set."""
+
+    configs: Mapping[str, str]
+    source: Source
+
+
+def _dynamic_entries(declarations: type, levels: list[Level]) -> Iterator[ConfigEntry]:
+    """Of what is no log's: set somewhere, or the default."""
+    for name, declared in settings_of(declarations).items():
+        layers = [Layer(name, level.configs[name], level.source) for level in levels if name in level.configs]
+        default = Layer(name, declared.text(declared.default), Source.DEFAULT)
+        yield ConfigEntry(name, declared, False, [*layers, default])
 
 
 def _health_entries(broker: Broker) -> Iterator[ConfigEntry]:
@@ -119,7 +141,7 @@ def all_brokers_entries(broker: Broker) -> list[ConfigEntry]:
     changed = broker.image.broker_configs.get(ALL_BROKERS, {})
     return [
         ConfigEntry(name, declared, False, [Layer(name, changed[name], Source.ALL_BROKERS)])
-        for declared in settings_of(LogSettings).values()
+        for declared in (*settings_of(LogSettings).values(), *settings_of(DynamicBrokerSettings).values())
         if (name := declared.broker_name) in changed
     ]
 

@@ -25,7 +25,7 @@ from zurau.partition.runtime import MachineRuntime
 from zurau.pending import Pending
 from zurau.ports import Clock, Peers, Timer
 from zurau.wire.kafka.error_codes import ErrorCode
-from zurau.wire.peer.frames import Kind, decode_frame, encode_frame, kind_of
+from zurau.wire.peer.frames import Kind, decode_frame, encode_frame
 
 #: How long an answer of another broker, and one's own image, are waited for.
 ANSWER_MS = 3000
@@ -37,6 +37,7 @@ _REPLIES: dict[str, tuple[type, Any]] = {
         (commands.RegisterBroker, int),
         (commands.BrokerHeartbeat, commands.BrokerHeartbeatReply),
         (commands.AlterPartition, PartitionImage),
+        (commands.ElectLeader, PartitionImage),
         (commands.RenameReplica, None),
         (commands.CreateTopic, TopicImage),
         (commands.DeleteTopic, None),
@@ -181,11 +182,6 @@ class _Open:
         self.command = command
         self.answer = answer
         self.timer = timer
-
-
-def is_command(frame: memoryview) -> bool:
-    """Whether a frame is about a command, and not of a session."""
-    return kind_of(frame) in (Kind.COMMAND, Kind.REPLY)
 
 
 def _no_controller(reason: str) -> Refused:

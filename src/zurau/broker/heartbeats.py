@@ -10,12 +10,15 @@ from zurau.machines.controller.commands import BrokerHeartbeat, BrokerHeartbeatR
 from zurau.pending import Pending, start
 from zurau.ports import Clock, Timer
 
+#: How often a broker that wants to stop asks whether it may.
+SHUTDOWN_INTERVAL_MS = 50
+
 
 class Heartbeats:
     def __init__(
         self,
         submit: Callable[[ControllerCommand], Pending[BrokerHeartbeatReply]],
-        heartbeat: Callable[[], BrokerHeartbeat],
+        heartbeat: Callable[[bool], BrokerHeartbeat],
         clock: Clock,
         interval_ms: int,
     ) -> None:
@@ -26,6 +29,17 @@ class Heartbeats:
         self._timer: Timer | None = None
         #: Done when the controller has heard that this start of the broker has seen its registration.
         self.unfenced: Pending[None] = Pending()
+        self._wants_shutdown = False
+        #: Since this broker wants to stop: the controller has answered; and nobody needs this broker any more.
+        self.is_heard = False
+        self.may_stop = False
+
+    def want_shutdown(self) -> None:
+        """Ask the controller, from now on and more often, whether this broker may stop."""
+        self._wants_shutdown = True
+        self._interval_ms = min(self._interval_ms, SHUTDOWN_INTERVAL_MS)
+        self.close()
+        self.begin()
 
     def begin(self) -> None:
         self._timer = self._clock.call_later(self._interval_ms, self.begin)
@@ -37,6 +51,9 @@ class Heartbeats:
 
     async def _beat(self) -> None:
         with suppress(Refused):  # the next one may be heard
-            reply = await self._submit(self._heartbeat())
+            asked = self._wants_shutdown
+            reply = await self._submit(self._heartbeat(asked))
+            if asked:
+                self.is_heard, self.may_stop = True, self.may_stop or reply.should_shut_down
             if not reply.is_fenced and not self.unfenced.is_done:
                 self.unfenced.resolve(None)

@@ -1,7 +1,8 @@
 """Who leads a partition and where brokers are, as clients are told.
 
-A leader is named only when it can serve: a client that is sent to one that cannot would come back at once. Of replicas
-that vote only those know their leader; a broker without one says that it does not, and clients ask another.
+A leader is named only when it can serve: a client that is sent to one that cannot would come back at once. Of
+partitions whose replicas elect their leader, a replica here knows it, or the leader has said so (`known_leaders.py`):
+the later epoch counts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from zurau.broker.broker import Broker
 from zurau.broker.caller import Caller
 from zurau.epochs import NO_EPOCH
-from zurau.ids import Address, BrokerId, Epoch, TopicPartition
+from zurau.ids import Address, BrokerId, Epoch, PartitionId, TopicPartition
 from zurau.machines.controller.image import PartitionImage, TopicImage
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -53,11 +54,17 @@ def leadership_of(topic: TopicImage, partition: PartitionImage, broker: Broker) 
 
 def _leader(topic: TopicImage, image: PartitionImage, broker: Broker) -> tuple[BrokerId | None, Epoch]:
     partition = broker.partitions.get(TopicPartition(topic.name, image.index))
-    if partition is not None and partition.leader is not None:
-        return partition.leader.broker, partition.leader_epoch
-    if topic.is_in_sync_mode and image.leader is not None:
-        return image.leader.broker, image.leader_epoch
-    return None, NO_EPOCH
+    if topic.is_in_sync_mode:
+        if partition is not None and partition.leader is not None:
+            return partition.leader.broker, partition.leader_epoch
+        return (None, NO_EPOCH) if image.leader is None else (image.leader.broker, image.leader_epoch)
+    known = broker.known_leaders.find(PartitionId(topic.topic_id, image.index))
+    if partition is not None and (known is None or partition.leader_epoch >= known.epoch):
+        if partition.leader is not None:
+            return partition.leader.broker, partition.leader_epoch
+        if known is None or partition.leader_epoch > known.epoch:
+            return None, NO_EPOCH
+    return (None, NO_EPOCH) if known is None else (known.broker, known.epoch)
 
 
 def controller_of(broker: Broker) -> BrokerId:

@@ -8,7 +8,7 @@ for everything that happened in one step of the loop.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from zurau.broker.peers.checking import check_records
 from zurau.broker.peers.decoding import decode_session
@@ -41,6 +41,7 @@ class Replication:
         self._shells: dict[PartitionId, Shell] = {}
         #: Set by whoever has connections to other brokers; without them there is nobody to send to.
         self.peers: Peers | None = None
+        self.on_role_changed: Callable[[PartitionId, Role, Epoch], None] = _nobody_listens
         self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
         self._is_pumping_soon = False
         self._wake_timer: Timer | None = None
@@ -65,7 +66,12 @@ class Replication:
         self._sessions.evict(partition, broker)
         self._pump_soon()
 
+    @property
+    def shells(self) -> Mapping[PartitionId, Shell]:
+        return self._shells
+
     def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
+        self.on_role_changed(partition, role, epoch)
         if self._sessions.peers:
             self._sessions.role_changed(partition, role, epoch)
             self._pump_soon()
@@ -171,6 +177,10 @@ class Replication:
 
     def _now_ms(self) -> int:
         return int(self._clock.monotonic_ms())
+
+
+def _nobody_listens(partition: PartitionId, role: Role, epoch: Epoch) -> None:
+    """A broker without others tells nobody who leads."""
 
 
 def _nobody_decides(partition: PartitionId, proposal: InSyncProposal) -> None:

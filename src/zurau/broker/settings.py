@@ -37,6 +37,19 @@ class BrokerSettings:
         doc="A broker that the controller has not heard of for this long is fenced: it leads nothing in mode isr, and "
         "gets no new replicas, until it is heard again.",
     )
+    auto_leader_rebalance_enable: bool = setting(
+        True,
+        "auto.leader.rebalance.enable",
+        doc="Whether leadership goes back to the first replica of a partition when that is there again.",
+    )
+    leader_imbalance_check_interval_s: int = setting(
+        5,
+        "leader.imbalance.check.interval.seconds",
+        at_least=1,
+        at_most=INT32_MAX // SECOND_MS,
+        doc="How often it is looked whether leaders are where they should be: on first replicas, not on drained "
+        "brokers.",
+    )
 
     # The brokers' own topic
     offsets_topic_num_partitions: int = setting(

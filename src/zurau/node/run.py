@@ -141,6 +141,12 @@ class Node:
         self._cluster.serve(broker)
         return broker
 
+    async def hand_over(self, at_once: asyncio.Event) -> None:
+        """Let other brokers lead what this one leads, before it stops; unless it is told to stop at once."""
+        handed_over = as_future(start(self.broker.hand_over()))
+        handed_over.add_done_callback(lambda _: at_once.set())
+        await at_once.wait()
+
     async def stop(self) -> None:
         """Stop in good order: no new requests, everything flushed, the directory marked clean."""
         await self._stop_serving()
@@ -190,6 +196,8 @@ async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
     keep_freed_memory()
     await stopped.wait()
     log.info("stopping")
+    stopped.clear()
+    await node.hand_over(stopped)
     await node.stop()
 
 

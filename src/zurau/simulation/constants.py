@@ -80,6 +80,7 @@ DRAWN: dict[str, int] = {
     "broker.auto_create.AUTO_CREATED_MAX": 1,
     "broker.metadata_log.METADATA_SEGMENT_BYTES": 14,
     "broker.broker.OPENED_AT_ONCE": 1,
+    "broker.known_leaders.FRAME_LEADERS_MAX": 1,
     "broker.metadata_snapshots.RECORDS_MIN": 1,
     "broker.producer_ids.BLOCK_IDS": 1,
     "broker.peers.connection.LARGE_BYTES": 1,

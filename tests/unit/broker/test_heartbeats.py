@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from zurau.broker.heartbeats import Heartbeats
 from zurau.errors import Refused
@@ -41,7 +42,9 @@ def clock():
 
 
 def heartbeats(answers, clock):
-    return Heartbeats(answers.submit, lambda: ALIVE, clock, interval_ms=400)
+    return Heartbeats(
+        answers.submit, lambda wants_shutdown: replace(ALIVE, wants_shutdown=wants_shutdown), clock, interval_ms=400
+    )
 
 
 def test_a_broker_is_heard_of_at_once_and_at_every_interval(clock):
@@ -75,3 +78,14 @@ def test_a_broker_that_is_left_alone_for_long_is_not_fenced():
     (known,) = broker.broker.image.brokers.values()
     assert known.broker_epoch == broker.broker.broker_epoch
     assert not known.is_fenced
+
+
+def test_a_broker_that_wants_to_stop_asks_at_once_and_often_whether_it_may(clock):
+    answers = Answers(UNFENCED, UNFENCED, UNFENCED, replace(UNFENCED, should_shut_down=True))
+    beats = heartbeats(answers, clock)
+    beats.begin()
+    beats.want_shutdown()
+    assert [each.wants_shutdown for each in answers.heard] == [False, True]
+    assert (beats.is_heard, beats.may_stop) == (True, False)
+    clock.advance(100)
+    assert beats.may_stop

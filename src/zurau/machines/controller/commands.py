@@ -5,6 +5,7 @@
 | `RegisterBroker`      | the broker epoch: the offset of the registration          |
 | `BrokerHeartbeat`     | `BrokerHeartbeatReply`                                    |
 | `AlterPartition`      | `PartitionImage`: the partition as it is now              |
+| `ElectLeader`         | `PartitionImage`: the partition as it is now              |
 | `RenameReplica`       | None                                                      |
 | `CreateTopic`         | `TopicImage`: the topic as it is, or (validate_only) would be |
 | `DeleteTopic`         | None                                                      |
@@ -91,6 +92,13 @@ class AlterPartition(Value):
     broker_epochs: tuple[Epoch, ...]
 
 
+class ElectLeader(Value):
+    """Of a partition in in-sync mode: let the preferred replica lead; or (unclean) anybody, though records be lost."""
+
+    partition: PartitionId
+    is_unclean: bool = False
+
+
 class RenameReplica(Value):
     """A replica has lost something that it had promised, so it goes on as another one."""
 
@@ -161,6 +169,7 @@ ControllerCommand = (
     RegisterBroker
     | BrokerHeartbeat
     | AlterPartition
+    | ElectLeader
     | RenameReplica
     | CreateTopic
     | DeleteTopic

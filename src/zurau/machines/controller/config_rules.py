@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from zurau.errors import Refused, SettingsError
 from zurau.ids import BrokerId
+from zurau.machines.controller.dynamic import DynamicBrokerSettings, DynamicTopicSettings
 from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
 from zurau.settings import Setting, did_you_mean, settings_of, with_values
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -36,16 +37,18 @@ S = TypeVar("S", bound=TopicSettings)
 class ConfigScope(Generic[S]):
     """The settings of one kind of resource, by the names they have there."""
 
-    def __init__(self, defaults: S, settings: Mapping[str, Setting], whose: str) -> None:
+    def __init__(self, defaults: S, settings: Mapping[str, Setting], dynamic: type, whose: str) -> None:
+        """`dynamic`: those that are no log's, which are checked and handed on as they are."""
         self._defaults = defaults
         self._settings = settings
+        self._all = {**settings, **settings_of(dynamic)}
         self._whose = whose
 
     def find(self, name: str) -> Setting:
         """Raises `Refused` with INVALID_CONFIG, naming the closest setting there is."""
-        if (found := self._settings.get(name)) is not None:
+        if (found := self._all.get(name)) is not None:
             return found
-        hint = did_you_mean(name, self._settings)
+        hint = did_you_mean(name, self._all)
         raise Refused(ErrorCode.INVALID_CONFIG, f"{self._whose} has no setting {name!r} that can be changed{hint}")
 
     def checked(self, configs: Mapping[str, str | None]) -> dict[str, str]:
@@ -60,7 +63,7 @@ class ConfigScope(Generic[S]):
 
     def laid_over(self, base: S, configs: Mapping[str, str]) -> S:
         """What is too small or too large was taken by an older release, and counts as the nearest that is allowed."""
-        settings = {name: self._settings[name] for name in configs}
+        settings = {name: self._settings[name] for name in configs if name in self._settings}
         return with_values(
             base, {one.kafka_name: one.text(one.nearest(configs[name])) for name, one in settings.items()}
         )
@@ -79,8 +82,8 @@ class ConfigRules(Generic[S]):
         by_topic_name = settings_of(type(topic_defaults))
         by_broker_name = {declared.broker_name: declared for declared in by_topic_name.values()}
         self._topic_defaults = topic_defaults
-        self.topic = ConfigScope(topic_defaults, by_topic_name, "a topic")
-        self.broker = ConfigScope(topic_defaults, by_broker_name, "a running broker")
+        self.topic = ConfigScope(topic_defaults, by_topic_name, DynamicTopicSettings, "a topic")
+        self.broker = ConfigScope(topic_defaults, by_broker_name, DynamicBrokerSettings, "a running broker")
 
     def broker_defaults(self, image: ClusterImage, broker_id: BrokerId) -> S:
         """What a topic that sets nothing goes by on a broker."""

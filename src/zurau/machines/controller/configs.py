@@ -32,14 +32,6 @@ WITHOUT_SETTINGS = {
         "how much a broker tells is set when it starts, with --log-level",
     ),
 }
-#: Kafka's tools take these off once partitions were moved, whether there are any or not.
-THROTTLES = {
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-    "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas",
-}
 
 
 def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs) -> Decided:
@@ -122,8 +114,6 @@ def _is_broker(image: ClusterImage, name: str) -> bool:
 
 
 def _edit(scope: ConfigScope[Any], wanted: dict[str, str | None], edit: ConfigEdit) -> None:
-    if edit.operation == ConfigOperation.DELETE and edit.name in THROTTLES:
-        return
     setting = scope.find(edit.name)
     if edit.operation == ConfigOperation.DELETE:
         wanted.pop(edit.name, None)

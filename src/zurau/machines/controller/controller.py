@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, Protocol
 
 from zurau.errors import Refused
@@ -22,6 +23,7 @@ from zurau.machines.controller.commands import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    ElectLeader,
     RegisterBroker,
     RenameReplica,
     ReplaceConfigs,
@@ -30,9 +32,9 @@ from zurau.machines.controller.config_rules import ConfigRules, S
 from zurau.machines.controller.configs import alter_configs, replace_configs
 from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import ClusterImage
-from zurau.machines.controller.in_sync import Drafts, alter_partition
+from zurau.machines.controller.in_sync import Drafts, alter_partition, elect_leader, rebalance
 from zurau.machines.controller.producer_ids import allocate_producer_ids
-from zurau.machines.controller.records import decode_record, encode_record
+from zurau.machines.controller.records import MetadataRecord, decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
@@ -42,6 +44,12 @@ from zurau.machines.machine import Decision, StateRecord, Ticket
 class ControllerSettings(TopicDefaults, Protocol):
     @property
     def broker_session_timeout_ms(self) -> int: ...
+
+    @property
+    def auto_leader_rebalance_enable(self) -> bool: ...
+
+    @property
+    def leader_imbalance_check_interval_s(self) -> int: ...
 
 
 class Controller(Generic[S]):
@@ -57,6 +65,8 @@ class Controller(Generic[S]):
         self._settings = settings
         self._sessions = BrokerSessions(settings.broker_session_timeout_ms)
         self._last_offset: Offset = -1
+        #: When to look next whether leaders are where they should be; None: before anybody is there.
+        self._rebalance_ms: int | None = None
 
     def decide(self, ticket: Ticket, command: ControllerCommand, now_ms: int) -> Decision:
         try:
@@ -72,6 +82,8 @@ class Controller(Generic[S]):
                 return broker_heartbeat(image, sessions, command, now_ms, self._last_offset)
             case AlterPartition():
                 return alter_partition(image, self._drafts(), command)
+            case ElectLeader():
+                return elect_leader(image, self._drafts(), command)
             case CreateTopic():
                 return create_topic(image, rules, self._settings, self._drafts(), command)
             case DeleteTopic():
@@ -102,9 +114,20 @@ class Controller(Generic[S]):
         """Everybody who was there is given a whole session to be heard of."""
         for broker in self.image.brokers:
             self._sessions.begin(broker, now_ms)
+        self._rebalance_later(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        return self._sessions.next_deadline_ms(self.image)
+        deadlines = (self._sessions.next_deadline_ms(self.image), self._rebalance_ms)
+        return min((each for each in deadlines if each is not None), default=None)
 
     def time_passed(self, now_ms: int) -> Decision:
-        return Decision([encode_record(record) for record in fence_silent(self.image, self._sessions, now_ms)])
+        """One thing at a time: what is decided later has to know what was."""
+        records: Sequence[MetadataRecord] = fence_silent(self.image, self._sessions, now_ms)
+        if not records and self._rebalance_ms is not None and self._rebalance_ms <= now_ms:
+            records = rebalance(self.image, self._drafts())
+            self._rebalance_later(now_ms)
+        return Decision([encode_record(record) for record in records])
+
+    def _rebalance_later(self, now_ms: int) -> None:
+        if self._settings.auto_leader_rebalance_enable:
+            self._rebalance_ms = now_ms + self._settings.leader_imbalance_check_interval_s * 1000

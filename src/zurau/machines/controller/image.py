@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from zurau.ids import BrokerId, Epoch, PartitionId, ProducerId, ReplicaId, TopicId, TopicPartition, directory_name
+from zurau.machines.controller.dynamic import DRAIN, EVERYTHING, NOT_DRAINED
 from zurau.machines.controller.names import collision_key, is_internal
 from zurau.machines.machine import Value
 
@@ -127,6 +128,14 @@ class ClusterImage:
     next_producer_id: ProducerId = 0
     #: Partitions in in-sync mode that nobody leads, so that a heartbeat does not have to look at all.
     leaderless: set[PartitionId] = field(default_factory=set)
+
+    def is_drained(self, broker: BrokerId) -> bool:
+        """It shall lead nothing that another could lead."""
+        return self.broker_configs.get(str(broker), {}).get(DRAIN, NOT_DRAINED) != NOT_DRAINED
+
+    def is_leaving(self, broker: BrokerId) -> bool:
+        """It is to go: it gets nothing new."""
+        return self.broker_configs.get(str(broker), {}).get(DRAIN) == EVERYTHING
 
     def has_partition(self, name: TopicPartition) -> bool:
         topic = self.topics.get(name.topic)

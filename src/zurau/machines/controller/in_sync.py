@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, PartitionId, ReplicaId, TopicId
-from zurau.machines.controller.commands import AlterPartition
+from zurau.machines.controller.commands import AlterPartition, ElectLeader
 from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import ClusterImage, PartitionImage
 from zurau.machines.controller.records import PartitionPlaced, PartitionsChanged
@@ -135,13 +135,34 @@ class Drafts:
         return replica.broker in self._active and partition.has(replica) and self._sessions.works(replica.broker, key)
 
     def choose_leader(self, key: PartitionId, partition: PartitionImage) -> ReplicaId | None:
-        """Somebody who could lead, and is counted as a leader from here on."""
+        """Somebody who could lead, and is counted as a leader from here on. On a drained broker only if nobody else
+        could: it is to lead nothing, but better it than nobody."""
         able = [each for each in partition.in_sync if self.is_able(key, partition, each)]
         preferred = partition.preferred
-        leader = min(able, key=lambda each: (each != preferred, self._led[each.broker], each), default=None)
+
+        def rank(each: ReplicaId) -> tuple[bool, bool, int, ReplicaId]:
+            return self._image.is_drained(each.broker), each != preferred, self._led[each.broker], each
+
+        leader = min(able, key=rank, default=None)
         if leader is not None:
             self._led[leader.broker] += 1
         return leader
+
+    def prefer(self, key: PartitionId) -> bool:
+        """Let the preferred replica lead if it could, and somebody else instead of a drained broker. Returns whether
+        that is a change."""
+        partition = self[key]
+        leader, drained = partition.leader, self._image.is_drained
+        if leader is None or (leader == partition.preferred and not drained(leader.broker)):
+            return False
+        wants_preferred = not drained(partition.preferred.broker)
+        able = [each for each in partition.in_sync if self.is_able(key, partition, each)]
+        if wants_preferred and partition.preferred in able:
+            self.put(key, leader=partition.preferred)
+        elif drained(leader.broker) and not all(drained(each.broker) for each in able):
+            self._led[leader.broker] -= 1
+            self.put(key, leader=self.choose_leader(key, partition))
+        return self[key].leader != leader
 
     def elect(self) -> None:
         """Give every partition a leader that has none and could have one."""
@@ -157,6 +178,32 @@ class Drafts:
         """How many partitions each broker leads."""
         leaders = (self[key].leader for key, _ in self._image.partitions())
         return Counter(leader.broker for leader in leaders if leader is not None)
+
+
+def rebalance(image: ClusterImage, drafts: Drafts) -> list[PartitionsChanged]:
+    """Give leadership back to those that are preferred, and take it from those that are drained."""
+    for key, partition in image.partitions():
+        if partition.leader is not None:
+            drafts.prefer(key)
+    return drafts.records()
+
+
+def elect_leader(image: ClusterImage, drafts: Drafts, command: ElectLeader) -> Decided:
+    """Replicas in sync are elected without being asked for; what can be asked for is the preferred one."""
+    known = image.partition(command.partition)
+    if known is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if known.leader == known.preferred or (command.is_unclean and known.leader is not None):
+        raise Refused(ErrorCode.ELECTION_NOT_NEEDED, "it is led already")
+    if command.is_unclean:
+        raise Refused(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+            "no replica that has all that was acknowledged is there, and no other is elected: the rest would have to "
+            "give up what they have. Bring one of them back: " + ", ".join(str(each.broker) for each in known.in_sync),
+        )
+    if not drafts.prefer(command.partition) or drafts[command.partition].leader != known.preferred:
+        raise Refused(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"{known.preferred.broker} is not in sync, or drained")
+    return Decided(drafts.records(), drafts[command.partition])
 
 
 def alter_partition(image: ClusterImage, drafts: Drafts, command: AlterPartition) -> Decided:

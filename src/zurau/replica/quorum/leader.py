@@ -110,7 +110,7 @@ class Leader(Serving):
 
     def flushed(self) -> Cause | None:
         self._own_moved_ms = self._state.now_ms
-        return self._count()
+        return self._count() or self._maybe_hand_over()
 
     def receive(self, message: Message) -> Cause | None:
         if not isinstance(message, Fetch):
@@ -157,10 +157,12 @@ class Leader(Serving):
         return self._maybe_hand_over()
 
     def _maybe_hand_over(self) -> Cause | None:
-        """Resign as soon as the successor has everything: it could not win before."""
-        if self._successor is None or self._followers[self._successor].position != self._state.log.position:
+        """Resign as soon as the successor has everything: it could not win before. And as soon as all of it is
+        committed: nobody who waits for that has to ask anew whether it is."""
+        state = self._state
+        if self._successor is None or self._followers[self._successor].position != state.log.position:
             return None
-        return self.resign()
+        return self.resign() if state.high_watermark == state.log.end_offset else None
 
     def resign(self) -> Cause:
         """Say so, and name successors: the one that was asked for, then by how far they are."""

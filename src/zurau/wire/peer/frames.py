@@ -37,6 +37,9 @@ class Kind(IntEnum):
     #: For the controller, and its reply.
     COMMAND = 5
     REPLY = 6
+    #: What the sender leads, and a wish that the preferred replica lead.
+    LEADERS = 7
+    PREFER_LEADER = 8
 
 
 #: Kind, head and data: views of the bytes that came.

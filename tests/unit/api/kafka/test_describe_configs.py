@@ -6,6 +6,7 @@ from zurau.api.kafka import describe_configs
 from zurau.ids import TopicId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, CreateTopic, ResourceType
+from zurau.machines.controller.dynamic import DynamicTopicSettings
 from zurau.settings import settings_of
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -43,7 +44,7 @@ def value_and_source(result):
 @pytest.mark.parametrize("version", range(1, 5))
 def test_every_setting_of_a_topic_is_shown_in_every_version(describe, version):
     result = describe(ResourceType.TOPIC, "orders", version=version)
-    assert {config.name for config in result.configs} == set(settings_of(LogSettings))
+    assert {config.name for config in result.configs} == {*settings_of(LogSettings), *settings_of(DynamicTopicSettings)}
 
 
 def test_a_topics_value_comes_from_the_nearest_layer_that_has_one(describe):
@@ -79,7 +80,8 @@ def test_settings_have_kafkas_types(describe):
 
 
 def test_an_empty_list_of_names_asks_for_all(describe):
-    assert len(describe(ResourceType.TOPIC, "orders", []).configs) == len(settings_of(LogSettings))
+    everything = [*settings_of(LogSettings), *settings_of(DynamicTopicSettings)]
+    assert len(describe(ResourceType.TOPIC, "orders", []).configs) == len(everything)
 
 
 def test_a_broker_shows_the_defaults_of_topics_and_what_it_was_started_with(describe):

@@ -58,6 +58,8 @@ class Settings:
     num_partitions: int = 4
     default_replication_factor: int = 1
     broker_session_timeout_ms: int = SESSION_MS
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_s: int = 60
 
 
 class Cluster:

@@ -166,9 +166,19 @@ def test_deleting_what_a_group_does_not_have_changes_nothing(cluster):
     assert cluster.image.epoch == epoch
 
 
-def test_throttles_that_tools_take_off_need_not_be_there(cluster):
+def test_throttles_are_taken_and_taken_off_again_whether_they_are_there_or_not(cluster):
     cluster.ask(alter(("leader.replication.throttled.replicas", DELETE, None)))
-    refused = refusal(cluster, alter(("leader.replication.throttled.replicas", SET, "*")))
+    cluster.ask(alter(("leader.replication.throttled.replicas", SET, "0:1,1:2")))
+    assert cluster.image.topics["orders"].configs["leader.replication.throttled.replicas"] == "0:1,1:2"
+    cluster.ask(alter(("leader.replication.throttled.replicas", DELETE, None)))
+    assert "leader.replication.throttled.replicas" not in cluster.image.topics["orders"].configs
+
+
+def test_a_broker_is_drained_by_a_setting_of_its_own(cluster):
+    cluster.ask(alter(("zurau.drain", SET, "leaders"), resource_type=ResourceType.BROKER, name="1"))
+    assert cluster.image.is_drained(1)
+    assert not cluster.image.is_leaving(1)
+    refused = refusal(cluster, alter(("zurau.drain", SET, "dry"), resource_type=ResourceType.BROKER, name="1"))
     assert refused.code is ErrorCode.INVALID_CONFIG
 
 

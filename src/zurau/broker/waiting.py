@@ -1,0 +1,25 @@
+"""Waiting for what nobody announces: look, pause, look again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from zurau.pending import Pending
+from zurau.ports import Clock
+
+
+def pause(clock: Clock, duration_ms: float) -> Pending[None]:
+    paused: Pending[None] = Pending()
+    clock.call_later(duration_ms, partial(paused.resolve, None))
+    return paused
+
+
+async def until(clock: Clock, is_true: Callable[[], bool], *, every_ms: float, at_most_ms: float) -> bool:
+    """Whether it became true in time."""
+    deadline_ms = clock.monotonic_ms() + at_most_ms
+    while not is_true():
+        if clock.monotonic_ms() >= deadline_ms:
+            return False
+        await pause(clock, every_ms)
+    return True

@@ -1,0 +1,8 @@
+"""Lets tests here import the cluster of three brokers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
