@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 #: The rooms that are the world, or invent one, or stand outside the broker; and ports.py, which names its types.
-WORLD_ROOMS = {"node", "simulation", "testing", "client", "cli", "ports", "pyspark_zurau"}
+WORLD_ROOMS = {"node", "simulation", "testing", "chaos", "client", "cli", "ports", "pyspark_zurau"}
 #: Clocks, chance, sockets, threads, processes and files. Inner rooms are handed ports instead (ports.py).
 WORLD_MODULES = {
     "asyncio", "concurrent", "io", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select",

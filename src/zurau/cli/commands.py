@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from zurau import __version__
-from zurau.cli import cluster, consume, group, log, produce, simulate, topic
+from zurau.cli import chaos, cluster, consume, group, log, produce, simulate, topic
 from zurau.cli.endings import closed_pipe_is_no_error
 from zurau.cli.optional import run_optional
 from zurau.cli.options import SETTINGS, use_client_config
@@ -35,8 +35,8 @@ app = typer.Typer(
       zurau consume orders --from-beginning
       zurau pipeline run logs
 
-    All commands but `serve`, `log` and `simulate` work with Apache Kafka too. Say which cluster with --bootstrap
-    HOST:PORT or ZURAU_BOOTSTRAP, and how to log in with --client-config FILE before the command.
+    All commands but `serve`, `log`, `simulate` and `chaos` work with Apache Kafka too. Say which cluster with
+    --bootstrap HOST:PORT or ZURAU_BOOTSTRAP, and how to log in with --client-config FILE before the command.
     """,
     no_args_is_help=True,
     **SETTINGS,
@@ -85,6 +85,7 @@ app.add_typer(group.app, name="group")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(log.app, name="log")
 app.command(name="simulate")(simulate.simulate)
+app.command(name="chaos")(chaos.chaos)
 
 
 @app.command(

@@ -56,6 +56,15 @@ class GroupConsumer:
         return sorted(self._consumer.positions)
 
     @property
+    def generation(self) -> int:
+        """The group's, as this member knows it: it grows with every assignment."""
+        return self._membership.generation
+
+    @property
+    def member_id(self) -> str:
+        return self._membership.member_id
+
+    @property
     def positions(self) -> dict[TopicPartition, Offset]:
         return self._consumer.positions
 

@@ -7,7 +7,7 @@ or a read, is held against everything that was told before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from zurau.ids import Offset, TopicPartition
 from zurau.simulation.brokers.invariants import broken, require
@@ -50,11 +50,16 @@ class PartitionHistory:
 
     def require_all(self, found: dict[Offset, bytes], start: Offset) -> None:
         """Everything that is known is in what somebody found who read all there is."""
+        for offset in self.lost(found, start):
+            seen = f"{self.name}: {brief(self.values[offset])} was at {offset}, found {brief(found.get(offset))}"
+            broken("AcknowledgedStays", seen)
+        require_order(self.name, found)
+
+    def lost(self, found: dict[Offset, bytes], start: Offset = 0) -> Iterator[Offset]:
+        """Where something is known that is not in what somebody found who read everything from `start` on."""
         for offset, value in self.values.items():
             if offset >= start and found.get(offset) != value:
-                seen = f"{self.name}: {brief(value)} was at {offset}, found {brief(found.get(offset))}"
-                broken("AcknowledgedStays", seen)
-        require_order(self.name, found)
+                yield offset
 
 
 def require_order(name: TopicPartition, found: dict[Offset, bytes]) -> None:

@@ -19,6 +19,7 @@ INVARIANTS = {
     "EpochsNeverGoBack": "A start leads in an epoch in which nothing was written before.",
     "OneLeaderPerEpoch": "Nobody leads in an epoch in which somebody else led; nor the same one again after a restart.",
     "CommittedOffsetsNeverGoBack": "A group finds the offset that it committed last.",
+    "OneOwner": "A partition has one owner in a generation of a group, and no commit of an older one is taken.",
     "WhatIsShownStays": "A topic, a partition or a setting that a client was shown is there until somebody removes it.",
     "OldTopicsStayGone": "A topic that is created again under an old name has none of the old one's records.",
     "DeletedStaysDeleted": "Where a log was told to start it starts, and never again before.",
