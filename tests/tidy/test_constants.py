@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from zurau.simulation.constants import DRAWN
 
 #: Rooms whose numbers say how tests and scenery are made, and the replica core, which has settings and no sizes.
-OTHER_ROOMS = {"simulation", "testing", "replica", "pyspark_zurau"}
+OTHER_ROOMS = {"simulation", "testing", "chaos", "replica", "pyspark_zurau"}
 #: Names that stand for something and measure nothing.
 MARKERS = ("NO_", "_NO_", "NOT_", "UNKNOWN_")
 PROTOCOL = ("_SINCE", "_BIT", "_AT", "_MASK", "_MAGIC", "VERSION", "_VERSIONS")
@@ -95,7 +95,8 @@ FIXED = {
         client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
     "how much is shown to a person": """
         node.process.TAIL_CHARACTERS
-        broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES""",
+        broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES
+        cli.chaos._TOLD_VIOLATIONS""",
     "a name for a verdict": """
         records.pure_walk.SOUND records.pure_walk.KEYLESS records.pure_walk.MISTIMED records.pure_walk.COUNT
         records.pure_walk.RECORD_LENGTH records.pure_walk.TIMESTAMP records.pure_walk.OFFSET records.pure_walk.KEY

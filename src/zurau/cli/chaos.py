@@ -41,10 +41,10 @@ def chaos(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
 ) -> None:
-    """Break a local cluster of real brokers under load, and check what its clients were told.
+    """Break a local cluster of real brokers under load.
 
     Brokers are killed, paused, cut off from each other, restarted; their disks are full or gone. Meanwhile producers
-    and consumers, ours and librdkafka if it is installed, use them all the time. Afterwards everything is read again.
+    and consumers, ours and librdkafka if it is installed, use them all the time, and all that they are told is checked.
 
     The table says of each fault how often it happened, how many writes were acknowledged, lost and duplicated, and for
     how long a client could not write to a partition that it hit.
