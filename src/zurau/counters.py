@@ -5,11 +5,10 @@ Plain numbers: the node adds to them as things happen, anybody may read them at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(slots=True)
-class Counters:
+class Counters(msgspec.Struct):
     """Since the start of the process, unless it says otherwise."""
 
     #: Open right now.

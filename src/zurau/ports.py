@@ -7,9 +7,10 @@ handed these and import neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from zurau.counters import Counters
 from zurau.errors import FlushFailed
@@ -143,8 +144,7 @@ class Flusher(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Advertised:
+class Advertised(msgspec.Struct, frozen=True):
     """Where a broker is found, by the name of the listener."""
 
     name: str
@@ -152,8 +152,7 @@ class Advertised:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Handshake:
+class Handshake(msgspec.Struct, frozen=True):
     """What a broker says of itself to another, first of all."""
 
     broker: BrokerId
@@ -231,8 +230,7 @@ def raise_it(error: BaseException) -> None:
     raise error
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(msgspec.Struct, frozen=True):
     """All ports together, as a broker is handed them."""
 
     disk: Disk
@@ -243,8 +241,8 @@ class World:
     #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the
     #: system does not tell.
     boot_id: str
-    turns: Turns = field(default_factory=EndlessTurn)
-    counters: Counters = field(default_factory=Counters)
+    turns: Turns = msgspec.field(default_factory=EndlessTurn)
+    counters: Counters = msgspec.field(default_factory=Counters)
     observer: Observer | None = None
     #: An invariant is broken, and the harm cannot be kept to one replica: ends the process at once, loudly, with
     #: nothing more written. An `AssertionError` that nobody contains ends here by itself.

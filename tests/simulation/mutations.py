@@ -11,7 +11,6 @@ missing.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import Any
 from unittest.mock import patch
@@ -19,6 +18,7 @@ from unittest.mock import patch
 import msgspec
 from broker_mutations import BROKER_MUTATIONS
 from disk_mutations import DISK_MUTATIONS
+from msgspec.structs import replace
 from planted import find, in_sync, quorum
 from stream_mutations import STREAM_MUTATIONS
 from window_mutations import WINDOW_MUTATIONS
@@ -169,7 +169,7 @@ def register_as_clean(self: Controller, broker: int, incarnation: int, *, was_cl
 def accept_any_state(self: Controller, partition: PartitionId, proposal: InSyncProposal) -> None:
     known = self._image.partitions.get(partition)
     if known is not None:
-        _propose(self, partition, dataclasses.replace(proposal, partition_epoch=known.partition_epoch))
+        _propose(self, partition, replace(proposal, partition_epoch=known.partition_epoch))
 
 
 def any_start_of_the_broker(self: Controller, partition: PartitionId, replica: ReplicaId, broker_epoch: int) -> bool:
@@ -184,7 +184,7 @@ def elect_anybody(self: Controller) -> None:
 
 
 def commit_by_too_few(self: InSyncLeader) -> None:
-    settings = dataclasses.replace(self._state.settings, in_sync_min=1)
+    settings = replace(self._state.settings, in_sync_min=1)
     with patch.object(self._state, "settings", settings):
         _count_in_sync(self)
 

@@ -7,9 +7,10 @@ and last in the declaration. The first layer that has one wins; all of them are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
+
+import msgspec
 
 from zurau.broker.authorization import CLUSTER_NAME, Operation, Permission, ResourceType, authorize
 from zurau.broker.broker import Broker
@@ -42,8 +43,7 @@ class Layer(NamedTuple):
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigEntry:
+class ConfigEntry(msgspec.Struct, frozen=True):
     name: str
     setting: Setting
     is_read_only: bool

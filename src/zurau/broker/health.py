@@ -7,7 +7,6 @@ shows them; they travel as a read-only config of the broker, so that Kafka's own
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -66,8 +65,8 @@ class Health:
         ]
         #: Numbers, by name.
         self.counters: dict[str, Callable[[], float]] = {"upkeep.failures": lambda: broker.troubles.failure_count}
-        for field in fields(broker.world.counters):
-            self.counters[f"node.{field.name}"] = partial(getattr, broker.world.counters, field.name)
+        for name in broker.world.counters.__struct_fields__:
+            self.counters[f"node.{name}"] = partial(getattr, broker.world.counters, name)
 
     def problems(self) -> list[Problem]:
         return [problem for source in self.sources for problem in source()]

@@ -8,8 +8,10 @@ taken for the one that had it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from zurau.broker.directories import partition_directories
 from zurau.errors import SettingsError
@@ -22,8 +24,7 @@ ID_BYTES = 16
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     broker_id: BrokerId
     cluster_id: str
     directory_id: bytes

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from zurau.broker.identity import ID_BYTES, Identity, new_identity, save_identity
 from zurau.ids import BrokerId, id_text

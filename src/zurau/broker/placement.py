@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
+
+import msgspec
+from msgspec.structs import replace
 
 from zurau.broker.directories import Directories
 from zurau.broker.identity import Identity
@@ -46,16 +48,14 @@ DAMAGED_BITS_MAX = 32
 REOPEN_AT_A_TIME = 50
 
 
-@dataclass(eq=False, slots=True)
-class OpenedFiles:
+class OpenedFiles(msgspec.Struct, eq=False):
     """A log, and the producers that it tells of."""
 
     log: Log
     producers: Producers
 
 
-@dataclass(eq=False, slots=True)
-class ClosedPartition:
+class ClosedPartition(msgspec.Struct, eq=False):
     """One that could not be opened."""
 
     topic_id: TopicId

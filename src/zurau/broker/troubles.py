@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from zurau.broker.outcomes import report
 from zurau.ids import TopicPartition
@@ -18,8 +19,7 @@ REST_MS = 30 * SECOND_MS
 REST_MAX_MS = 15 * MINUTE_MS
 
 
-@dataclass(eq=False, slots=True)
-class Trouble:
+class Trouble(msgspec.Struct, eq=False):
     """One kind of work on one partition that does not succeed."""
 
     job: str

@@ -7,6 +7,7 @@ and the rest of the command line takes a good part of that to import.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"zurau: there is no flag {unknown[0]!r}{hint}; `zurau serve --help` lists them\n")
         return WRONG_USAGE
     file = flags.pop("config")
+    gc.disable()  # what is made from here until the broker is ready stays: `serve` begins to collect behind it
     from zurau.node.run import Node, serve
 
     try:

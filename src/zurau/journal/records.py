@@ -6,7 +6,6 @@ A frame holds a list of these as msgpack. A release that finds a type it does no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -97,8 +96,7 @@ def decode_records(payload: bytes) -> list[Record]:
 NOWHERE = Position(NO_EPOCH, 0)
 
 
-@dataclass(slots=True)
-class ReplicaFacts:
+class ReplicaFacts(msgspec.Struct):
     """What is known of one log and its replica."""
 
     flushed: Position = NOWHERE

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from zurau.epochs import EpochHistory
 from zurau.errors import DiskFault, FlushFailed
@@ -29,8 +30,7 @@ from zurau.settings import KIB
 INDEX_MEMORY_BYTES = 64 * KIB
 
 
-@dataclass(slots=True)
-class _Flush:
+class _Flush(msgspec.Struct):
     """A flush under way: what will be safe when it is done."""
 
     end_offset: Offset

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import logging
 import os
 import signal
@@ -193,6 +194,8 @@ async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     _announce(settings, endpoint)
+    gc.freeze()  # modules and what the broker is made of are never garbage, and need not be looked at for it
+    gc.enable()
     keep_freed_memory()
     await stopped.wait()
     log.info("stopping")

@@ -9,8 +9,9 @@ large answers to other questions than fetches can bring about) the largest holde
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from zurau.api.response_memory import ResponseMemory, ResponseShare
 from zurau.counters import Counters
@@ -40,8 +41,7 @@ class Reader(Protocol):
     def describe(self) -> str: ...
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(msgspec.Struct):
     unsent_bytes: int
     since_ms: float
 

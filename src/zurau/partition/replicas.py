@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from zurau.ids import BrokerId, Offset
 from zurau.journal.records import ReplicaFacts
@@ -19,8 +20,7 @@ from zurau.replica.in_sync.replica import InSyncReplica
 from zurau.replica.quorum.replica import Replica
 
 
-@dataclass(frozen=True, slots=True)
-class Replicas:
+class Replicas(msgspec.Struct, frozen=True):
     """Of one partition, as the metadata names them."""
 
     me: ReplicaId

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from zurau.ids import BrokerId
 from zurau.replica.core.identity import ReplicaId

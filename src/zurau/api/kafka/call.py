@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from zurau.api.client import Client, ConnectionState
 from zurau.api.response_memory import ResponseShare
@@ -20,8 +21,7 @@ T = TypeVar("T")
 LONG = 100
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """One request's surroundings."""
 
     broker: Broker

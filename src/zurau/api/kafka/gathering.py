@@ -10,7 +10,8 @@ nothing. Its look at many partitions is cut into turns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
@@ -40,8 +41,7 @@ READING_BYTES = 600
 GATHERING_PART = 8
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """One partition's share of a response."""
 
     topic: str

@@ -7,10 +7,11 @@ what its clients use. A test holds this table against `wire/kafka/apis.py` and t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import cast
+
+import msgspec
 
 from zurau.api.kafka.call import Call
 from zurau.broker.authorization import CLUSTER_NAME, Operation, Permission, ResourceType
@@ -41,8 +42,7 @@ def transactional_id(operation: Operation) -> Permission:
     return Permission(operation, ResourceType.TRANSACTIONAL_ID)
 
 
-@dataclass(frozen=True)
-class Handler:
+class Handler(msgspec.Struct, frozen=True, dict=True):
     """What is done about one API. It lives in the file that is named like the API."""
 
     api: Api

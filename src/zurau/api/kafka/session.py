@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, cast
+
+import msgspec
 
 from zurau.api.client import Client
 from zurau.api.kafka.dispatch import PRODUCE, Answer, answer
@@ -55,8 +56,7 @@ class Link(Protocol):
         """Have it done when the read that is under way has ended, and looks at its buffer no more."""
 
 
-@dataclass(slots=True, eq=False)
-class _Started:
+class _Started(msgspec.Struct, eq=False):
     """A request on its way to be answered."""
 
     answer: Pending[Answer]

@@ -7,7 +7,8 @@ reader may keep one across an `await` and compare it later.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from zurau.ids import BrokerId, Epoch, PartitionId, ProducerId, ReplicaId, TopicId, TopicPartition, directory_name
 from zurau.machines.controller.dynamic import DRAIN, EVERYTHING, NOT_DRAINED
@@ -114,20 +115,19 @@ class TopicImage(Value):
         return ((PartitionId(self.topic_id, partition.index), partition) for partition in self.partitions)
 
 
-@dataclass(slots=True)
-class ClusterImage:
+class ClusterImage(msgspec.Struct):
     #: Grows with each applied record, so that what was computed from the image can be kept until it changes.
     epoch: int = 0
-    brokers: dict[BrokerId, BrokerImage] = field(default_factory=dict)
-    topics: dict[str, TopicImage] = field(default_factory=dict)
-    topics_by_id: dict[TopicId, TopicImage] = field(default_factory=dict)
+    brokers: dict[BrokerId, BrokerImage] = msgspec.field(default_factory=dict)
+    topics: dict[str, TopicImage] = msgspec.field(default_factory=dict)
+    topics_by_id: dict[TopicId, TopicImage] = msgspec.field(default_factory=dict)
     #: Topic names by what would collide with them; see names.py.
-    names_by_collision_key: dict[str, str] = field(default_factory=dict)
+    names_by_collision_key: dict[str, str] = msgspec.field(default_factory=dict)
     #: Settings changed while running, by broker id as text (or `ALL_BROKERS`), then by the setting's name.
-    broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    broker_configs: dict[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     next_producer_id: ProducerId = 0
     #: Partitions in in-sync mode that nobody leads, so that a heartbeat does not have to look at all.
-    leaderless: set[PartitionId] = field(default_factory=set)
+    leaderless: set[PartitionId] = msgspec.field(default_factory=set)
 
     def is_drained(self, broker: BrokerId) -> bool:
         """It shall lead nothing that another could lead."""

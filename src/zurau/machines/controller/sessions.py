@@ -7,14 +7,14 @@ was heard, nobody knows which of its replicas work, so none of them is made a le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from zurau.ids import BrokerId, Offset, PartitionId
 from zurau.machines.controller.image import BrokerImage, ClusterImage
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(msgspec.Struct):
     heard_ms: int
     #: When to look whether it is over.
     look_ms: int

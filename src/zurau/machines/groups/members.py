@@ -8,8 +8,9 @@ member that was restarted may simply go on.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from zurau.errors import ProtocolViolation
 from zurau.machines.machine import Ticket
@@ -29,8 +30,7 @@ class Protocol(NamedTuple):
     metadata: bytes
 
 
-@dataclass(slots=True)
-class Member:
+class Member(msgspec.Struct):
     member_id: str
     #: A name that outlives restarts of the process (KIP-345); None for a dynamic member.
     instance_id: str | None

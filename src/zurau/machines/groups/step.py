@@ -8,9 +8,10 @@ comes up. An idle group costs nothing, a beating one a dictionary write.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from typing import Any, NamedTuple
+
+import msgspec
 
 from zurau.errors import Refused
 from zurau.machines.groups.settings import GroupSettings
@@ -92,15 +93,14 @@ class Deadlines:
         heapq.heappush(self._heap, (at_ms, self._pushes, timer))
 
 
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct):
     """One decision in the making."""
 
     now_ms: int
     settings: GroupSettings
     deadlines: Deadlines
-    records: list[StateRecord] = field(default_factory=list)
-    replies: list[tuple[Ticket, Any]] = field(default_factory=list)
+    records: list[StateRecord] = msgspec.field(default_factory=list)
+    replies: list[tuple[Ticket, Any]] = msgspec.field(default_factory=list)
 
     def answer(self, ticket: Ticket, reply: object) -> None:
         self.replies.append((ticket, reply))

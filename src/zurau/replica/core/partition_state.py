@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from zurau.ids import BrokerId, Epoch
 from zurau.replica.core.identity import ReplicaId
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
+class PartitionState(msgspec.Struct, frozen=True):
     leader: ReplicaId | None
     #: Counts leaders.
     leader_epoch: Epoch
@@ -20,8 +20,7 @@ class PartitionState:
     partition_epoch: Epoch
 
 
-@dataclass(frozen=True, slots=True)
-class InSyncProposal:
+class InSyncProposal(msgspec.Struct, frozen=True):
     """A leader's wish, for one state of the partition and for brokers as they were started then."""
 
     leader: ReplicaId

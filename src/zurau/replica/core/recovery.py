@@ -10,13 +10,12 @@ counts again when it has been made a voter, or in sync, again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from zurau.epochs import Position
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What is left on a disk, every checksum looked at."""
 
     #: Where the log ends, truncated before the first item that does not match its checksum.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 #: A deadline that does not come.
 NEVER_MS = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaSettings:
+class ReplicaSettings(msgspec.Struct, frozen=True):
     #: A follower that had no answer from its leader for so long asks to be voted for; up to twice as long, by chance.
     fetch_timeout_ms: int = 1000
     #: A round of votes takes no longer; up to twice as long, by chance, so that rounds do not collide for ever.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from zurau.epochs import Position
 from zurau.ids import BrokerId, Epoch, Offset
@@ -27,8 +27,7 @@ from zurau.replica.core.messages import Fetch, FetchRefused, Message, SnapshotPo
 from zurau.replica.core.settings import ReplicaSettings
 
 
-@dataclass(slots=True)
-class ReplicaState:
+class ReplicaState(msgspec.Struct):
     id: ReplicaId
     #: Other brokers that may hold the partition: whom to ask who leads.
     brokers: tuple[BrokerId, ...]
@@ -51,7 +50,7 @@ class ReplicaState:
     loaded: int = 0
     load_stalled_ms: int = 0
     now_ms: int = 0
-    effects: list[Effect] = field(default_factory=list)
+    effects: list[Effect] = msgspec.field(default_factory=list)
     #: They begin at a random number, so that an answer from before a restart fits no fetch after it.
     last_fetch_id: int = 0
     #: The number of this broker's start, where a controller counts them.

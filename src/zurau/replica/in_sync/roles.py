@@ -10,7 +10,7 @@ set that is too large delays; one that is too small loses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from zurau.ids import Epoch, Offset
 from zurau.replica.core.effects import AlterPartition, Refuse
@@ -26,8 +26,7 @@ from zurau.replica.core.settings import NEVER_MS
 from zurau.replica.core.state import ReplicaState
 
 
-@dataclass(slots=True)
-class Assignment:
+class Assignment(msgspec.Struct):
     """What the controller said last."""
 
     state: PartitionState

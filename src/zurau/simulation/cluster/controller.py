@@ -9,8 +9,10 @@ answering from what it knew. What is said between it and brokers is lost, double
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from zurau.ids import BrokerId, Epoch
 from zurau.replica.core.identity import PartitionId, ReplicaId
@@ -26,22 +28,20 @@ SESSION_MS = 500
 CONTROLLER_CRASH_POINTS = ("before a proposal", "after a proposal", "after a commit")
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(msgspec.Struct, frozen=True):
     incarnation: int
     broker_epoch: Epoch
     is_fenced: bool = False
 
 
-@dataclass(slots=True)
-class Image:
+class Image(msgspec.Struct):
     """What the log says."""
 
-    registrations: dict[BrokerId, Registration] = field(default_factory=dict)
+    registrations: dict[BrokerId, Registration] = msgspec.field(default_factory=dict)
     broker_epochs: int = 0
-    partitions: dict[PartitionId, PartitionState] = field(default_factory=dict)
+    partitions: dict[PartitionId, PartitionState] = msgspec.field(default_factory=dict)
     #: Replicas that left the in-sync set without having lost anything, the latest last (KIP-966 has the like).
-    eligible: dict[PartitionId, tuple[ReplicaId, ...]] = field(default_factory=dict)
+    eligible: dict[PartitionId, tuple[ReplicaId, ...]] = msgspec.field(default_factory=dict)
 
     def copy(self) -> Image:
         return Image(dict(self.registrations), self.broker_epochs, dict(self.partitions), dict(self.eligible))
@@ -330,7 +330,7 @@ class Controller:
     def _change(self, partition: PartitionId, **changes: object) -> None:
         image = self._image
         known = image.partitions[partition]
-        changed = replace(known, partition_epoch=known.partition_epoch + 1, **changes)  # type: ignore[arg-type]
+        changed = replace(known, partition_epoch=known.partition_epoch + 1, **changes)
         if changed.leader != known.leader:
             changed = replace(changed, leader_epoch=known.leader_epoch + 1)
         left = [each for each in known.in_sync if each not in changed.in_sync]

@@ -6,17 +6,18 @@ finds less than worlds in which a few things go very wrong.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from zurau.replica.core.settings import ReplicaSettings
 
 Mode = Literal["quorum", "isr"]
 
 
-@dataclass(frozen=True, slots=True)
-class Swarm:
+class Swarm(msgspec.Struct, frozen=True):
     seed: int
     mode: Mode
     brokers: int

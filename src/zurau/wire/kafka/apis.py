@@ -6,15 +6,15 @@ Adding an API is one line here, one in `api/kafka/handlers.py`, and one file eac
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+
+import msgspec
 
 from zurau.wire.kafka.schema import Message
 
 
-@dataclass(frozen=True)
-class Api:
+class Api(msgspec.Struct, frozen=True, dict=True):
     key: int
     name: str
     #: Versions served, both included.

@@ -65,11 +65,13 @@ def layout(cls: type[Message], version: int) -> Part:
 
 def default_of(cls: type[Struct], name: str) -> Any:
     """The value that a field has when nothing says otherwise."""
-    declared = next(field for field in msgspec.structs.fields(cls) if field.name == name)
-    if declared.default is not msgspec.NODEFAULT:
-        return declared.default
-    assert declared.default_factory is not msgspec.NODEFAULT, f"{cls.__name__}.{name} needs a default"
-    return declared.default_factory()
+    # Not `msgspec.structs.fields`: that evaluates all annotations, which takes as long as making the codec.
+    names, defaults = cls.__struct_fields__, cls.__struct_defaults__
+    from_end = names.index(name) - len(names)
+    assert -from_end <= len(defaults), f"{cls.__name__}.{name} needs a default"
+    default = defaults[from_end]
+    factory = getattr(default, "factory", None)
+    return default if factory is None else factory()
 
 
 def narrowest(kind: Kind, *, flexible: bool) -> int:
