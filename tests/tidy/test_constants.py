@@ -80,6 +80,7 @@ FIXED = {
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
         broker.forwarding.ANSWER_MS broker.broker.ASK_AGAIN_MS broker.broker.OPENED_WITHIN_MS
+        broker.progress.PROGRESS_MS
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS

@@ -28,6 +28,7 @@ from zurau.broker.leader_moves import LeaderMoves
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
+from zurau.broker.progress import with_progress
 from zurau.broker.replication import Replication
 from zurau.broker.settings import BrokerSettings
 from zurau.broker.stop_mark import StopMark, read_stop_mark, remove_stop_mark, write_stop_mark
@@ -245,7 +246,7 @@ class Broker:
         self.broker_epoch = await self._ask(self._registration())
         topics = list(self.image.topics.values())
         self.placement.directories.undo_deletions(self.image.topics_by_id)
-        opened = [each for topic in topics for each in self._open(topic)]
+        opened = [each for part in with_progress(topics, OPENED_AT_ONCE, self.clock) for each in self._open(part)]
         self._sort_out(topics, deleted_before)
         await self._tell_new_names(topics)
         self._in_sync.registered(self.broker_epoch)

@@ -86,6 +86,8 @@ class Recovery:
         #: Those of the batches that were checked.
         self._checked_epochs: list[EpochMark] = []
         self.segments: list[Segment] = []
+        #: Everything in them is known to have been flushed.
+        self._is_safe = True
 
     @property
     def leftovers(self) -> list[str]:
@@ -155,11 +157,11 @@ class Recovery:
                 if following is None:
                     raise
                 self._is_unreadable(segment, following.base_offset, fault)
-                is_whole = True
+                is_whole, self._is_safe = True, False
             if not is_whole:
                 self._cut_after(number)
                 break
-        if not self._clean:
+        if not self._clean and not self._is_safe:
             self._disk.flush_directory(self._directory)
 
     def _check_segment(self, number: int, next_one: Segment | None, *, is_believed: bool) -> bool:
@@ -195,6 +197,9 @@ class Recovery:
             segment.end = SegmentEnd(following, size)
             segment.index_time()
             segment.write_indexes()
+        if is_whole and not damage and segment.end.offset <= self._flushed_offset:
+            return True  # all of it was flushed, and its name too: thousands of logs need no flush each at a start
+        self._is_safe = False
         if size > start and not self._clean:
             # Not flushed alone: should a flush have failed before, it would say that what was dropped then is safe.
             segment.file.write_again(start)

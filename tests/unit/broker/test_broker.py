@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.broker import progress
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import Refused
 from zurau.log.settings import LogSettings
 from zurau.simulation.broker import SimulatedBroker
+from zurau.simulation.client import SimulatedClient
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -34,3 +36,13 @@ def test_two_starts_are_of_one_cluster():
     simulated.stop()
     simulated.start()
     assert simulated.broker.identity == first
+
+
+def test_a_start_that_takes_long_says_how_far_it_is(monkeypatch, caplog):
+    broker = SimulatedBroker(seed=1, log_settings=LogSettings())
+    SimulatedClient(broker).create_topic("orders", partitions=9)
+    broker.kill()
+    monkeypatch.setattr(progress, "PROGRESS_MS", -1)
+    with caplog.at_level("INFO", "zurau.broker"):
+        broker.start()
+    assert "starting: 6 of 11 partitions are open" in caplog.text

@@ -255,3 +255,20 @@ def test_what_a_failed_flush_dropped_is_written_again_by_the_next_start(bench, d
     disk.crash()
     bench.open(clean=False)
     assert bench.read_all() == stored
+
+
+def test_what_the_journal_knows_to_be_flushed_needs_no_flush_at_a_start(bench, disk):
+    bench.fill(5)
+    bench.flush()
+    before = disk.flush_count, disk.operation_count
+    assert bench.open(clean=False, last_known=LastKnown(flushed_offset=5)).end_offset == 5
+    assert (disk.flush_count, disk.operation_count) == before
+
+
+@pytest.mark.parametrize("last_known", [None, LastKnown(flushed_offset=4)])
+def test_what_it_does_not_know_is_flushed_with_its_name(bench, disk, last_known):
+    batches = bench.fill(5)
+    assert bench.open(clean=False, last_known=last_known).end_offset == 5
+    disk.crash()
+    bench.open(clean=False)
+    assert bench.read_all() == b"".join(batches)
