@@ -33,8 +33,11 @@ def free_ports(count: int) -> list[int]:
 def brokers(tmp_path_factory) -> Iterator[dict[int, ZurauBroker]]:
     root: Path = tmp_path_factory.mktemp("three")
     peers = dict(enumerate(free_ports(3), start=1))
-    voters = ",".join(f"{broker}@127.0.0.1:{port}" for broker, port in peers.items())
-    made = {broker: ZurauBroker(root / str(broker), node_id=broker, quorum_voters=voters) for broker in peers}
+    listed = ",".join(f"127.0.0.1:{port}" for port in peers.values())
+    made = {
+        broker: ZurauBroker(root / str(broker), node_id=broker, peer=f"127.0.0.1:{port}", join=listed)
+        for broker, port in peers.items()
+    }
     starts = [threading.Thread(target=each.start) for each in made.values()]
     for each in starts:  # none is ready before all are there
         each.start()

@@ -39,7 +39,8 @@ FIXED = {
         partition.voters._VOTERS_TYPE
         partition.runtime.RECORD_BATCH_OVERHEAD partition.runtime.RECORD_OVERHEAD
         ids._NAME_BYTES machines.controller.records.MAY_BE_IGNORED
-        broker.identity.ID_BYTES records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
+        broker.identity.ID_BYTES broker.joining.FIRST_ID broker.peers.hello.NOBODY
+        records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
         records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
         records.frame_sizes._LZ4_INDEPENDENT records.pure_walk.RECORD_BYTES_MIN records.pure_walk.INT_BITS
         records.pure_walk.LONG_BITS
@@ -63,14 +64,16 @@ FIXED = {
         client.cluster.connection.ANSWER_BYTES_MAX
         client.security.sasl.ITERATIONS_MIN client.security.sasl.ITERATIONS_MAX""",
     "a limit that brokers meet, tested at its edge": """
-        broker.broker.OFFSETS_REPLICATION_FACTOR broker.voter_changes.METADATA_VOTERS_MAX
+        broker.introductions.ADDRESSES_MAX broker.peers.hello.SCRATCH_BYTES
+        broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.voter_changes.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
         broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.FRAME_BYTES_MAX""",
     "a code, a limit or a default of the system": """
         broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.closed_peers._TCP_INFO
         node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
-        cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.cluster.DEFAULT_PORT cli.options.DEFAULT_TIMEOUT_S
+        cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.cluster.DEFAULT_PORT
+        node.settings.PEER_PORT cli.options.DEFAULT_TIMEOUT_S
         node.broken.EXIT_CODE""",
     "a unit, or as much as there is": """
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
@@ -84,6 +87,7 @@ FIXED = {
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
+        broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
         node.threads.ALONE_S node.process.STOP_WITHIN_S

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,11 @@ from zurau.broker.handing_over import hand_over
 from zurau.broker.health import Health
 from zurau.broker.heartbeats import Heartbeats
 from zurau.broker.identity import FILE as IDENTITY_FILE
-from zurau.broker.identity import Identity
+from zurau.broker.identity import Identity, save_identity
 from zurau.broker.in_sync import InSyncPartitions
 from zurau.broker.known_leaders import KnownLeaders
 from zurau.broker.leader_moves import LeaderMoves
+from zurau.broker.internal_topics import offsets_topic
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
@@ -41,6 +42,7 @@ from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import (
+    BrokerAdded,
     BrokerConfigChanged,
     Change,
     PartitionsAdded,
@@ -72,8 +74,6 @@ OPENED_AT_ONCE = 4
 OPENED_WITHIN_MS = 3000
 #: How long to wait before the controller is asked again for what cannot be done yet.
 ASK_AGAIN_MS = 200
-#: Copies of the groups' offsets, where there are brokers enough.
-OFFSETS_REPLICATION_FACTOR = 3
 #: What the controller cannot do now and may do soon.
 _NOT_YET = (ErrorCode.NOT_CONTROLLER, ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
 
@@ -92,8 +92,10 @@ class Broker:
         *,
         others: tuple[BrokerId, ...] = (),
         listeners: tuple[Listener, ...] = (),
+        expected_brokers: int = 0,
     ) -> None:
-        """`others`: the other brokers of the cluster. `listeners`: where they send clients that look for this one."""
+        """`others`: the other brokers of the cluster, as far as they are known. `listeners`: where they send clients
+        that look for this one. `expected_brokers`: how many there will be at least, when a cluster is formed."""
         self.world = world
         self.clock = world.clock
         self.workers = world.workers
@@ -111,18 +113,16 @@ class Broker:
         self.journal = Journal(world)
         self.replication = Replication(world)
         self._others = others
+        self._expected_brokers = max(1 + len(others), expected_brokers)
+        #: Called when brokers have registered, with all that are known.
+        self.on_brokers: Callable[[ClusterImage], None] = _nobody_connects
         self._listeners = listeners
         self._incarnation_id = world.randomness.bytes(16)
         #: How the last start ended; None if nobody knows.
         self._last_stop: StopMark | None = None
         self.placement = self._begin(world.disk)
         self.metadata = MetadataLog(
-            world,
-            self.placement,
-            settings,
-            log_settings,
-            others=others,
-            has_data=self._has_data,
+            world, self.placement, settings, log_settings, others=others, has_data=self._has_data
         )
         self.metadata.on_changes = self._follow
         self.groups = GroupCoordinators(world, group_settings, lambda: self.image)
@@ -243,6 +243,7 @@ class Broker:
             await self._led([established])
             await self.metadata.runtime.loaded
         deleted_before = self.metadata.load()
+        self.on_brokers(self.image)
         self.broker_epoch = await self._ask(self._registration())
         topics = list(self.image.topics.values())
         self.placement.directories.undo_deletions(self.image.topics_by_id)
@@ -270,7 +271,16 @@ class Broker:
 
     @property
     def _is_alone(self) -> bool:
-        return not self._others
+        return not self._others and not self.identity.is_clustered
+
+    async def open_to_others(self) -> None:
+        """It was alone, and others may join from now on: who votes is written down, so that a broker that forgets it is
+        never again taken for the only one."""
+        voters = self.metadata.partition.shell.core.membership.history
+        await self.journal.notes_of(METADATA_LOG).save_voters(voters)
+        self.identity = replace(self.identity, is_clustered=True)
+        save_identity(self.world.disk, self.identity)
+        self._voter_changes.begin()
 
     def _registration(self) -> RegisterBroker:
         stop = self._last_stop
@@ -297,7 +307,7 @@ class Broker:
     async def _create_offsets_topic(self) -> None:
         """Any of the brokers may be the first to do it."""
         try:
-            created: TopicImage = await self._ask(self._offsets_topic())
+            created: TopicImage = await self._ask(offsets_topic(self.settings, self.randomness, self._expected_brokers))
         except Refused as refused:
             if refused.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
@@ -400,19 +410,6 @@ class Broker:
         failed = self._in_sync.failed()
         return BrokerHeartbeat(self.broker_id, self.broker_epoch, self.metadata.last_offset, failed, wants_shutdown)
 
-    def _offsets_topic(self) -> CreateTopic:
-        return CreateTopic(
-            name=OFFSETS_TOPIC,
-            topic_id=TopicId(self.randomness.bytes(16)),
-            partition_count=self.settings.offsets_topic_num_partitions,
-            replication_factor=min(OFFSETS_REPLICATION_FACTOR, 1 + len(self._others)),
-            configs={
-                "cleanup.policy": "compact",
-                "segment.bytes": str(self.settings.offsets_topic_segment_bytes),
-            },
-            by_broker=True,
-        )
-
     # The image changes
 
     def _follow(self, changes: list[Change]) -> None:
@@ -430,6 +427,8 @@ class Broker:
                 self.placement.tune(topic, self._settings_of(topic))
             case PartitionStatesChanged(topic, partitions):
                 self._in_sync.tell(topic, partitions)
+            case BrokerAdded():
+                self.on_brokers(self.image)
             case BrokerConfigChanged():
                 start(self._tune_all())
             case TopicRemoved(topic):
@@ -488,6 +487,10 @@ class Broker:
         settings = self.metadata.config_rules.topic_settings(self.image, self.broker_id, topic.configs)
         internal_bytes = self.settings.internal_segment_bytes
         return settings if not internal_bytes else dataclasses.replace(settings, segment_bytes=internal_bytes)
+
+
+def _nobody_connects(image: ClusterImage) -> None:
+    """Alone, nobody has to know where brokers are."""
 
 
 def _is_stopping() -> Refused:

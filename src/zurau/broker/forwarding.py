@@ -34,6 +34,7 @@ ANSWER_MS = 3000
 _REPLIES: dict[str, tuple[type, Any]] = {
     command.__name__: (command, reply)
     for command, reply in (
+        (commands.ReserveBrokerId, int),
         (commands.RegisterBroker, int),
         (commands.BrokerHeartbeat, commands.BrokerHeartbeatReply),
         (commands.AlterPartition, PartitionImage),

@@ -1,6 +1,6 @@
 """Who this broker is: kept in `meta.properties` in its directory, in Kafka's form.
 
-There is no format step: an empty directory becomes a new cluster of one, and one with data in it does not. The
+There is no format step: an empty directory becomes a new cluster of one, or joins one (`joining.py`). The
 directory id tells this disk from another one that is put in its place, so that a broker that lost its data is never
 taken for the one that had it.
 """
@@ -30,6 +30,8 @@ class Identity(msgspec.Struct, frozen=True):
     directory_id: bytes
     #: It began the cluster: its replica of the metadata log was the first voter.
     is_founder: bool = True
+    #: There may be others in its cluster; or else it has always been alone.
+    is_clustered: bool = False
 
     @property
     def directory_name(self) -> str:
@@ -37,12 +39,14 @@ class Identity(msgspec.Struct, frozen=True):
         return directory_name(self.directory_id)
 
 
-def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId) -> Identity:
+def load_identity(disk: Disk, randomness: Randomness, broker_id: BrokerId | None) -> Identity:
     """The identity that the directory holds, or that of a new cluster of one, written to it."""
     identity = read_identity(disk, broker_id)
     if identity is None:
         cluster_id = id_text(randomness.bytes(ID_BYTES))
-        identity = replace(new_identity(broker_id, randomness), cluster_id=cluster_id)
+        identity = replace(
+            new_identity(BrokerId(1) if broker_id is None else broker_id, randomness), cluster_id=cluster_id
+        )
         save_identity(disk, identity)
     return identity
 
@@ -52,8 +56,8 @@ def new_identity(broker_id: BrokerId, randomness: Randomness) -> Identity:
     return Identity(broker_id, "", randomness.bytes(ID_BYTES))
 
 
-def read_identity(disk: Disk, broker_id: BrokerId) -> Identity | None:
-    """The identity that the directory holds; None if it is new."""
+def read_identity(disk: Disk, broker_id: BrokerId | None) -> Identity | None:
+    """The identity that the directory holds; None if it is new. `broker_id`: the one that it has to be."""
     content = disk.read_file(FILE)
     if content is not None:
         return _parse(content, broker_id)
@@ -74,11 +78,12 @@ def save_identity(disk: Disk, identity: Identity) -> None:
         f"node.id={identity.broker_id}",
         f"directory.id={id_text(identity.directory_id)}",
         f"zurau.founder={str(identity.is_founder).lower()}",
+        f"zurau.clustered={str(identity.is_clustered).lower()}",
     )
     disk.replace_file(FILE, "\n".join((*lines, "")).encode())
 
 
-def _parse(content: bytes, broker_id: BrokerId) -> Identity:
+def _parse(content: bytes, broker_id: BrokerId | None) -> Identity:
     properties = dict(line.split("=", 1) for line in content.decode(errors="replace").splitlines() if "=" in line)
     stored_id = _read(properties, "node.id", int)
     cluster_id = _read(properties, "cluster.id", str)
@@ -87,8 +92,9 @@ def _parse(content: bytes, broker_id: BrokerId) -> Identity:
         cluster_id,
         _read(properties, "directory.id", _directory_id),
         is_founder=properties.get("zurau.founder", "true") == "true",
+        is_clustered=properties.get("zurau.clustered", "false") == "true",
     )
-    if stored_id != broker_id:
+    if broker_id is not None and stored_id != broker_id:
         raise SettingsError(
             f"this directory belongs to broker {stored_id}, not {broker_id}; start with --node-id {stored_id} "
             "or another --dir"

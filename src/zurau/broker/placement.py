@@ -117,7 +117,8 @@ class Placement:
     ) -> Partition:
         """Open the metadata log. Who founds a cluster votes alone at first; who joins it hears who votes. Blocks."""
         me = ReplicaId(self._identity.broker_id, self._identity.directory_name)
-        replicas = Replicas(me, (me,) if self._identity.is_founder else (), others)
+        voters = (me,) if self._identity.is_founder else ()
+        replicas = Replicas(me, voters, others, has_company=self._identity.is_clustered)
         return self._adopt(name, topic_id, replicas, self._open_files(name, topic_id, settings, replicas))
 
     def open_topic(self, topic: TopicImage, settings: LogSettings) -> list[Partition]:
@@ -213,7 +214,7 @@ class Placement:
         )
         self._replication.add(partition.shell)
         membership = partition.shell.core.membership
-        if replicas.others and membership.history != notes.facts.voters:
+        if (replicas.others or replicas.has_company) and membership.history != notes.facts.voters:
             notes.save_voters(membership.history)
         return partition
 

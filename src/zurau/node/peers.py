@@ -18,16 +18,22 @@ from typing import cast
 
 from zurau.broker.peers.connection import PATIENCE_MS, PeerConnection
 from zurau.broker.peers.connections import Address, PeerConnections, address_text
+from zurau.broker.peers.hello import Hello, HelloAnswer, HelloConnection
 from zurau.counters import Counters
+from zurau.ids import Address as NamedAddress
 from zurau.ids import BrokerId
 from zurau.node.acceptor import Acceptor
 from zurau.node.turns import LoopTurns
+from zurau.pending import Pending
 from zurau.ports import Buffer, Clock, Handshake, PeerListener, Randomness
 
 #: A silent peer is asked after so many seconds, so often; one that does not confirm what it was sent is given up.
 KEEPALIVE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": 8000}
 #: How long a stop waits until what was sent has left.
 GOODBYE_S = 0.5
+
+
+AnyConnection = PeerConnection | HelloConnection
 
 
 class SocketTransport:
@@ -66,10 +72,10 @@ class SocketTransport:
 class PeerProtocol(asyncio.BufferedProtocol):
     """Hands on what asyncio calls. `connect` says to whom, once the address at the other end is known."""
 
-    def __init__(self, sockets: PeerSockets, connect: Callable[[str], PeerConnection | None]) -> None:
+    def __init__(self, sockets: PeerSockets, connect: Callable[[str], AnyConnection | None]) -> None:
         self._sockets = sockets
         self._connect = connect
-        self._connection: PeerConnection | None = None
+        self._connection: AnyConnection | None = None
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -119,6 +125,7 @@ class PeerSockets:
         counters: Counters,
     ) -> None:
         self.turns = turns
+        self._clock = clock
         self.connections = PeerConnections(handshake, listener, clock, randomness, self._dial, counters)
         #: Every socket that is connected.
         self.open: dict[PeerProtocol, None] = {}
@@ -165,12 +172,18 @@ class PeerSockets:
         if self._all_closed is not None and not self.open:
             self._all_closed.set()
 
-    def _dial(self, address: Address, connection: PeerConnection) -> None:
+    def ask(self, address: NamedAddress, hello: Hello) -> Pending[HelloAnswer | None]:
+        """Who is at an address, on a connection of its own."""
+        connection = HelloConnection(hello, self._clock)
+        self._dial(address, connection)
+        return connection.answered
+
+    def _dial(self, address: Address, connection: AnyConnection) -> None:
         task = asyncio.get_running_loop().create_task(self._connect(address, connection))
         self._dialling.add(task)
         task.add_done_callback(self._dialling.discard)
 
-    async def _connect(self, address: Address, connection: PeerConnection) -> None:
+    async def _connect(self, address: Address, connection: AnyConnection) -> None:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(PATIENCE_MS / 1000):

@@ -37,7 +37,7 @@ from zurau.node.connections import Connections
 from zurau.node.disk import RealDisk
 from zurau.node.listener import Listener
 from zurau.node.run_futures import as_future
-from zurau.node.settings import Settings, listeners_of
+from zurau.node.settings import Settings, listeners_of, peer_address_of
 from zurau.node.threads import FlushThread, Threads
 from zurau.node.turns import LoopTurns
 from zurau.pending import start
@@ -117,6 +117,8 @@ class Node:
         try:
             self.broker = await self._make_broker(world)
             await as_future(start(self.broker.open()))
+            if self._cluster is not None and not self.broker.identity.is_clustered:
+                await self._cluster.open_to_others(self.broker)
         except BaseException:
             if self._cluster is not None:
                 await self._cluster.stop()
@@ -129,17 +131,33 @@ class Node:
         """Alone, or as one of those that it is told of."""
         settings = self._settings
         parts = (settings.broker, settings.log, settings.groups, settings.node)
-        if not settings.node.quorum_voters:
-            return Broker(world, load_identity(world.disk, world.randomness, BrokerId(settings.node.node_id)), *parts)
+        if peer_address_of(settings.node) is None:
+            node_id = settings.node.node_id
+            identity = load_identity(world.disk, world.randomness, BrokerId(node_id) if node_id >= 0 else None)
+            if identity.is_clustered:
+                raise SettingsError(
+                    f"{settings.node.dir} belongs to a broker of a cluster: start it with --join and the addresses of "
+                    "its brokers, or with --peer and where to listen for them"
+                )
+            return Broker(world, identity, *parts)
         from zurau.node.cluster import Cluster
 
-        self._cluster = Cluster(settings.node, world, self._turns)
-        identity = await self._cluster.join()
-        advertised = tuple(
-            AdvertisedListener(listener.settings.name, *listener.advertised) for listener in self._listeners
+        self._cluster = cluster = Cluster(settings.node, world, self._turns)
+        identity = await cluster.join()
+        advertised = [
+            AdvertisedListener(listener.settings.name, *cluster.reachable(listener.advertised))
+            for listener in self._listeners
+        ]
+        broker = Broker(
+            world,
+            identity,
+            *parts,
+            others=cluster.others,
+            listeners=(*advertised, cluster.listener),
+            expected_brokers=cluster.expected_brokers,
         )
-        broker = Broker(world, identity, *parts, others=self._cluster.others, listeners=advertised)
-        self._cluster.serve(broker)
+        if identity.is_clustered:
+            cluster.serve(broker)
         return broker
 
     async def hand_over(self, at_once: asyncio.Event) -> None:
@@ -193,7 +211,7 @@ async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    _announce(settings, endpoint)
+    _announce(settings, endpoint, node.broker.broker_id)
     gc.freeze()  # modules and what the broker is made of are never garbage, and need not be looked at for it
     gc.enable()
     keep_freed_memory()
@@ -204,11 +222,11 @@ async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
     await node.stop()
 
 
-def _announce(settings: Settings, endpoint: Address) -> None:
+def _announce(settings: Settings, endpoint: Address, broker_id: BrokerId) -> None:
     """The one line that says ready: for people on stdout, for programs also on a descriptor of their choice."""
     line = (
         f"zurau {__version__} ready: kafka={endpoint} "
-        f"dir={settings.node.dir} node={settings.node.node_id} flush={settings.log.flush}\n"
+        f"dir={settings.node.dir} node={broker_id} flush={settings.log.flush}\n"
     )
     sys.stdout.write(line)
     sys.stdout.flush()

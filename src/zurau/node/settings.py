@@ -7,14 +7,14 @@ the file. Kafka's own names (`log.retention.ms`) are understood in the file too.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from zurau.broker.settings import BrokerSettings
 from zurau.errors import SettingsError
-from zurau.ids import Address, BrokerId
+from zurau.ids import Address
 from zurau.log.settings import LogSettings
 from zurau.machines.groups.settings import GroupSettings
 from zurau.settings import INT32_MAX, Setting, did_you_mean, setting, settings_of
@@ -22,6 +22,8 @@ from zurau.settings import INT32_MAX, Setting, did_you_mean, setting, settings_o
 ENVIRONMENT_PREFIX = "ZURAU_"
 #: Kafka's word for its protocol in the clear, and the name of a listener that speaks it.
 PLAINTEXT = "PLAINTEXT"
+#: Where brokers listen for each other, unless they are told otherwise.
+PEER_PORT = 9192
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,28 @@ class NodeSettings:
     peer: str = setting(
         "",
         "zurau.peer.listener",
-        doc="HOST:PORT to listen on for other brokers of the cluster; clients do not use it. Empty: none is let in.",
+        doc="HOST:PORT to listen on for other brokers of the cluster; clients do not use it. Empty: with --join, the "
+        "host of --kafka and port 9192; without, nobody is let in.",
     )
-    quorum_voters: str = setting(
+    advertise_peer: str = setting(
         "",
-        "controller.quorum.voters",
-        doc="ID@HOST:PORT of the peer listener of every broker, this one's too, separated by commas, the same list "
-        "everywhere: those brokers become one cluster. Empty: a cluster of one.",
+        "zurau.advertised.peer.listener",
+        doc="HOST:PORT at which other brokers find this one. Empty: as the list of --join names it, or as they see it.",
     )
-    node_id: int = setting(1, "node.id", at_least=0, at_most=INT32_MAX, doc="This broker's number in the cluster.")
+    join: tuple[str, ...] = setting(
+        (),
+        "zurau.join",
+        doc="HOST or HOST:PORT of the peer listeners of the cluster's brokers, this one's too, the same list "
+        "everywhere. An empty directory joins the cluster that any of them is in; when all answer and none is in one, "
+        "the first forms it. A broker that is not in the list joins. Empty: a cluster of one.",
+    )
+    node_id: int = setting(
+        -1,
+        "node.id",
+        at_least=-1,
+        at_most=INT32_MAX,
+        doc="This broker's number in the cluster, at its first start. -1: 1 alone, or what the cluster gives it.",
+    )
     ready_fd: int = setting(
         -1, "zurau.ready.fd", at_least=-1, doc="File descriptor that gets the ready line, for programs. -1: none."
     )
@@ -92,19 +107,24 @@ def parse_address(text: str, flag: str) -> Address:
     return Address(host or "0.0.0.0", int(port))  # noqa: S104 - ":9092" means every address, as everywhere
 
 
-def parse_voters(text: str) -> dict[BrokerId, Address]:
-    """Brokers with the addresses of their peer listeners, as Kafka writes a quorum: 1@HOST:PORT,2@HOST:PORT."""
-    voters: dict[BrokerId, Address] = {}
-    for part in text.split(","):
-        broker, _, address = part.strip().partition("@")
-        if not broker.isdecimal() or not address:
-            raise SettingsError(
-                f"--quorum-voters {text!r} is not a list of ID@HOST:PORT; for example 1@10.0.0.1:9192,2@10.0.0.2:9192"
-            )
-        if BrokerId(int(broker)) in voters:
-            raise SettingsError(f"--quorum-voters {text!r} names broker {broker} twice")
-        voters[BrokerId(int(broker))] = parse_address(address, "--quorum-voters")
-    return voters
+def parse_join(parts: Sequence[str]) -> tuple[Address, ...]:
+    """Where other brokers listen for brokers; the port may be left out."""
+    found = tuple(parse_address(part if _has_port(part) else f"{part}:{PEER_PORT}", "--join") for part in parts)
+    twice = [str(address) for address in found if found.count(address) > 1]
+    if twice:
+        raise SettingsError(f"--join names {twice[0]} twice; every broker has an address of its own")
+    return found
+
+
+def _has_port(part: str) -> bool:
+    return ":" in part.rpartition("]")[2]
+
+
+def peer_address_of(settings: NodeSettings) -> Address | None:
+    """Where to listen for other brokers; None: nowhere."""
+    if settings.peer:
+        return parse_address(settings.peer, "--peer")
+    return Address(parse_address(settings.kafka, "--kafka").host, PEER_PORT) if settings.join else None
 
 
 @dataclass(frozen=True, slots=True)

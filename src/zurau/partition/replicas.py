@@ -29,6 +29,8 @@ class Replicas(msgspec.Struct, frozen=True):
     #: Other brokers that may hold the partition.
     others: tuple[BrokerId, ...] = ()
     is_in_sync_mode: bool = False
+    #: There may be others, even if none is known.
+    has_company: bool = False
 
 
 def make_replica(replicas: Replicas, log: Log, facts: ReplicaFacts, randomness: Randomness) -> ReplicaCore:
@@ -40,7 +42,9 @@ def make_replica(replicas: Replicas, log: Log, facts: ReplicaFacts, randomness: 
             settings=replica_settings(log.settings),
             randomness=randomness,
         )
-    return make_quorum_replica(replicas.me, replicas.voters, log, facts, randomness, replicas.others)
+    return make_quorum_replica(
+        replicas.me, replicas.voters, log, facts, randomness, replicas.others, has_company=replicas.has_company
+    )
 
 
 def make_quorum_replica(
@@ -50,12 +54,14 @@ def make_quorum_replica(
     facts: ReplicaFacts,
     randomness: Randomness,
     others: tuple[BrokerId, ...] = (),
+    *,
+    has_company: bool = False,
 ) -> Replica:
     return Replica(
         replica_id,
         brokers=others or tuple(voter.broker for voter in voters if voter != replica_id),
         log=LogView(log.start_offset, log.end_offset, log.epochs.marks),
-        membership=_membership(voters, log, facts, others),
+        membership=_membership(voters, log, facts, is_alone=not others and not has_company),
         epoch=facts.epoch,
         voted_for=facts.voted_for,
         high_watermark=_high_watermark(log, facts),
@@ -64,13 +70,13 @@ def make_quorum_replica(
     )
 
 
-def _membership(voters: Voters, log: Log, facts: ReplicaFacts, others: tuple[BrokerId, ...]) -> Membership:
+def _membership(voters: Voters, log: Log, facts: ReplicaFacts, *, is_alone: bool) -> Membership:
     if facts.voters:
         return Membership.of(facts.voters, log.end_offset)
     is_new = not (log.end_offset or log.epochs.marks)
     # Whoever has forgotten who votes, and is not the only one who could, hears it from a leader: to believe that one
     # votes alone, or with those who began, would be to elect a second leader.
-    return Membership(voters if is_new or not others else ())
+    return Membership(voters if is_new or is_alone else ())
 
 
 def _high_watermark(log: Log, facts: ReplicaFacts) -> Offset:

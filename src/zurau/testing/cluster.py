@@ -249,16 +249,13 @@ class Cluster:
 
     def _settings_of(self, broker: int) -> dict[str, object]:
         member = self._members[broker]
-        voters = {
-            number: each.peer.address if number == broker else each.reached_by_peers
-            for number, each in self._members.items()
-        }
         settings: dict[str, object] = TEST_DEFAULTS | self._settings
         settings |= {"kafka": member.kafka.address, "node_id": broker}
         if self.cuts_clients:
             settings["advertise"] = member.reached_by_clients
-        if len(voters) > 1:
-            settings["quorum_voters"] = ",".join(f"{number}@{address}" for number, address in voters.items())
+        if len(self._members) > 1:
+            settings |= {"peer": member.peer.address, "advertise_peer": member.reached_by_peers}
+            settings["join"] = ",".join(each.reached_by_peers for each in self._members.values())
         return settings
 
     def _begin(self, broker: int) -> None:

@@ -15,7 +15,9 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from zurau.broker.peers.hello import decode_hello
 from zurau.errors import ProtocolViolation
+from zurau.wire.peer.frames import Kind, kind_of
 from zurau.wire.peer.handshake import decode_handshake
 
 #: Whoever is no broker.
@@ -155,10 +157,11 @@ class Network:
 
 
 async def _first_frame(reader: asyncio.StreamReader) -> tuple[bytes, int]:
-    """The handshake, and whose it is."""
+    """The handshake or the hello, and whose it is."""
     size = await reader.readexactly(_SIZE.size)
     frame = await reader.readexactly(min(_SIZE.unpack(size)[0], READ_BYTES))
-    return size + frame, decode_handshake(memoryview(frame)).broker
+    said = memoryview(frame)
+    return size + frame, (decode_hello if kind_of(said) == Kind.HELLO else decode_handshake)(said).broker
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: Direction) -> None:

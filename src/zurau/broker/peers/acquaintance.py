@@ -8,6 +8,8 @@ from zurau.ports import Handshake
 
 def reason_to_refuse(mine: Handshake, theirs: Handshake, dialled: BrokerId | None, where: str) -> str | None:
     """What is wrong with the broker at the other end, if anything; `dialled` is whom we wanted to talk to there."""
+    if mine.broker < 0:
+        return f"what broker {theirs.broker} has dialled is in no cluster yet; start it with --join, or wait"
     if theirs.incarnation == mine.incarnation:
         return f"broker {mine.broker} reached itself at {where}; correct the address of broker {dialled}"
     if theirs.broker == mine.broker:

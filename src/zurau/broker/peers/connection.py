@@ -145,6 +145,8 @@ class PeerConnection:
             kind = kind_of(frame)
             if kind == Kind.GOODBYE:
                 self._heard_goodbye(decode_goodbye(frame))
+            elif self.peer is None and kind == Kind.HELLO and self.dialled is None:
+                self._peers.hello(frame, self)
             elif self.peer is None:
                 self._greet(decode_handshake(frame))
             elif kind == Kind.HANDSHAKE:
@@ -187,6 +189,12 @@ class PeerConnection:
         if taken > before:
             self._peers.listener.progressed(self.peer.broker)
 
+    def answer_and_close(self, frame: Sequence[Buffer]) -> None:
+        """To somebody who has asked one question, and is not known otherwise."""
+        if not self.is_closed:
+            self._write(frame)
+            self._close_when_sent()
+
     # The end
 
     def refuse(self, reason: str) -> None:
@@ -197,9 +205,13 @@ class PeerConnection:
         """Say why, and close when that has left, or after a while."""
         if self.is_closed:
             return
-        self._close()
         if self._transport is not None:
             self._write(encode_goodbye(reason))
+        self._close_when_sent()
+
+    def _close_when_sent(self) -> None:
+        self._close()
+        if self._transport is not None:
             self._transport.close()
             self._patience = self._peers.clock.call_later(PATIENCE_MS, self._transport.abort)
 

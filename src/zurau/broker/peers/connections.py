@@ -82,6 +82,8 @@ class PeerConnections:
         self._others: dict[PeerConnection, None] = {}
         self._warned_ms: dict[str, float] = {}
         self._is_stopped = False
+        #: Called with what somebody asks who is not known yet, and the connection that waits for the answer.
+        self.on_hello: Callable[[memoryview, PeerConnection], None] = _nobody_answers
 
     @property
     def connected(self) -> dict[BrokerId, Handshake]:
@@ -149,6 +151,9 @@ class PeerConnections:
         self._others[connection] = None
         return connection
 
+    def hello(self, frame: memoryview, connection: PeerConnection) -> None:
+        self.on_hello(frame, connection)
+
     def reason_to_keep_other(self, newcomer: Handshake) -> str | None:
         """Why a new connection is refused for the sake of one that is there."""
         present = self._connected.get(newcomer.broker)
@@ -201,3 +206,7 @@ class PeerConnections:
     def _back_off_ms(self, attempts: int) -> float:
         longest_ms = min(BACK_OFF_MAX_MS, BACK_OFF_MS << min(attempts - 1, 30))
         return longest_ms / 2 + self._randomness.below(longest_ms // 2 + 1)
+
+
+def _nobody_answers(frame: memoryview, connection: PeerConnection) -> None:  # noqa: ARG001 - what it is about
+    connection.leave("this broker does not answer to strangers")

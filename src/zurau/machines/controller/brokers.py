@@ -14,12 +14,18 @@ from typing import Any
 
 from zurau.errors import Refused
 from zurau.ids import BrokerId, Epoch, Offset
-from zurau.machines.controller.commands import BrokerHeartbeat, BrokerHeartbeatReply, RegisterBroker, RenameReplica
+from zurau.machines.controller.commands import (
+    BrokerHeartbeat,
+    BrokerHeartbeatReply,
+    RegisterBroker,
+    RenameReplica,
+    ReserveBrokerId,
+)
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.decided import Decided
-from zurau.machines.controller.image import BrokerImage, ClusterImage
+from zurau.machines.controller.image import PEER_LISTENER, BrokerImage, ClusterImage
 from zurau.machines.controller.in_sync import Drafts
-from zurau.machines.controller.records import NO_EPOCH, BrokerRegistrationChanged, MetadataRecord
+from zurau.machines.controller.records import NO_EPOCH, BrokerIdReserved, BrokerRegistrationChanged, MetadataRecord
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.snapshot import broker_record
 from zurau.machines.machine import OffsetOf
@@ -30,12 +36,48 @@ def active_brokers(image: ClusterImage) -> set[BrokerId]:
     return {broker.broker_id for broker in image.brokers.values() if broker.is_active}
 
 
+def reserve_broker_id(image: ClusterImage, sessions: BrokerSessions, command: ReserveBrokerId, now_ms: int) -> Decided:
+    """An id for a directory that had none. Asked again, the answer is the same."""
+    if not image.brokers:
+        raise Refused(ErrorCode.BROKER_NOT_AVAILABLE, "the broker that forms the cluster is still starting")
+    taken = {**image.reserved_ids, **{broker.broker_id: broker.directory_id for broker in image.brokers.values()}}
+    given = next((broker for broker, directory in taken.items() if directory == command.directory_id), None)
+    if given is not None:
+        return Decided(reply=given)
+    wanted = command.broker_id if command.broker_id >= 0 else _broker_at(image, command)
+    if wanted is None:
+        wanted = BrokerId(max(taken, default=0) + 1)
+    elif wanted in image.reserved_ids or (wanted in image.brokers and sessions.is_alive(wanted, now_ms)):
+        raise Refused(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            f"the broker id {wanted} is in use by another directory; start this one with another --node-id, or stop "
+            "that one, and this one takes its place a few seconds later",
+        )
+    if wanted in image.brokers:
+        return Decided(reply=wanted)  # nobody else can have it: it registers in place of the one that is gone
+    return Decided([BrokerIdReserved(broker_id=wanted, directory_id=command.directory_id)], wanted)
+
+
+def _broker_at(image: ClusterImage, command: ReserveBrokerId) -> BrokerId | None:
+    """The broker that was where this one is."""
+    for broker in image.brokers.values():
+        place = broker.listener(PEER_LISTENER)
+        if place is not None and (place.host, place.port) == (command.host, command.port):
+            return broker.broker_id
+    return None
+
+
 def register_broker(
     image: ClusterImage, rules: ConfigRules[Any], sessions: BrokerSessions, command: RegisterBroker, now_ms: int
 ) -> Decided:
     known = image.brokers.get(command.broker_id)
     if known is not None and known.incarnation_id == command.incarnation_id:
         return Decided(reply=known.broker_epoch)
+    if image.reserved_ids.get(command.broker_id, command.directory_id) != command.directory_id:
+        raise Refused(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            f"the broker id {command.broker_id} was given to another directory; start this one with another --node-id",
+        )
     drafts = Drafts(image, sessions, active_brokers(image) - {command.broker_id})
     if known is not None:
         _check_incarnation(known, sessions, command, now_ms)

@@ -2,6 +2,7 @@
 
 | command               | reply                                                     |
 |-----------------------|-----------------------------------------------------------|
+| `ReserveBrokerId`     | the id that this directory has from now on                |
 | `RegisterBroker`      | the broker epoch: the offset of the registration          |
 | `BrokerHeartbeat`     | `BrokerHeartbeatReply`                                    |
 | `AlterPartition`      | `PartitionImage`: the partition as it is now              |
@@ -44,6 +45,18 @@ class ConfigOperation(IntEnum):
     DELETE = 1
     APPEND = 2
     SUBTRACT = 3
+
+
+class ReserveBrokerId(Value):
+    """A directory that is in no cluster yet wants to be in this one."""
+
+    directory_id: bytes
+    #: The id that it wants; -1: any.
+    broker_id: BrokerId = BrokerId(-1)
+    #: Where it listens for other brokers. Who comes with an empty disk to the place of a broker that is gone is that
+    #: broker again, and fills its replicas anew.
+    host: str = ""
+    port: int = 0
 
 
 class RegisterBroker(Value):
@@ -166,7 +179,8 @@ class AllocateProducerIds(Value):
 
 
 ControllerCommand = (
-    RegisterBroker
+    ReserveBrokerId
+    | RegisterBroker
     | BrokerHeartbeat
     | AlterPartition
     | ElectLeader

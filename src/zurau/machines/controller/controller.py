@@ -13,6 +13,7 @@ from zurau.machines.controller.brokers import (
     fence_silent,
     register_broker,
     rename_replica,
+    reserve_broker_id,
 )
 from zurau.machines.controller.commands import (
     AllocateProducerIds,
@@ -27,6 +28,7 @@ from zurau.machines.controller.commands import (
     RegisterBroker,
     RenameReplica,
     ReplaceConfigs,
+    ReserveBrokerId,
 )
 from zurau.machines.controller.config_rules import ConfigRules, S
 from zurau.machines.controller.configs import alter_configs, replace_configs
@@ -39,6 +41,9 @@ from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
 from zurau.machines.machine import Decision, StateRecord, Ticket
+
+
+BrokerCommand = BrokerHeartbeat | RegisterBroker | ReserveBrokerId | RenameReplica
 
 
 class ControllerSettings(TopicDefaults, Protocol):
@@ -76,10 +81,8 @@ class Controller(Generic[S]):
         return Decision([encode_record(record) for record in decided.records], [(ticket, decided.reply)])
 
     def _decide(self, command: ControllerCommand, now_ms: int) -> Decided:
-        image, rules, sessions = self.image, self.rules, self._sessions
+        image, rules = self.image, self.rules
         match command:
-            case BrokerHeartbeat():
-                return broker_heartbeat(image, sessions, command, now_ms, self._last_offset)
             case AlterPartition():
                 return alter_partition(image, self._drafts(), command)
             case ElectLeader():
@@ -96,8 +99,18 @@ class Controller(Generic[S]):
                 return replace_configs(image, rules, command)
             case AllocateProducerIds():
                 return allocate_producer_ids(image, command)
+            case _:
+                return self._decide_of_brokers(command, now_ms)
+
+    def _decide_of_brokers(self, command: BrokerCommand, now_ms: int) -> Decided:
+        image, rules, sessions = self.image, self.rules, self._sessions
+        match command:
+            case BrokerHeartbeat():
+                return broker_heartbeat(image, sessions, command, now_ms, self._last_offset)
             case RegisterBroker():
                 return register_broker(image, rules, sessions, command, now_ms)
+            case ReserveBrokerId():
+                return reserve_broker_id(image, sessions, command, now_ms)
             case RenameReplica():
                 return rename_replica(image, sessions, command)
 

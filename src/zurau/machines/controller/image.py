@@ -20,6 +20,8 @@ ALL_BROKERS = ""
 #: Who elects the leader of a topic's partitions: their replicas, or the controller from the in-sync set.
 REPLICATION_MODE = "replication.mode"
 QUORUM, ISR = "quorum", "isr"
+#: The name of the listener for other brokers.
+PEER_LISTENER = "PEER"
 
 
 class Listener(Value):
@@ -48,6 +50,9 @@ class BrokerImage(Value):
     @property
     def is_active(self) -> bool:
         return not self.is_fenced and not self.in_controlled_shutdown
+
+    def listener(self, name: str) -> Listener | None:
+        return next((each for each in self.listeners if each.name == name), None)
 
     @property
     def directory_name(self) -> str:
@@ -126,6 +131,8 @@ class ClusterImage(msgspec.Struct):
     #: Settings changed while running, by broker id as text (or `ALL_BROKERS`), then by the setting's name.
     broker_configs: dict[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     next_producer_id: ProducerId = 0
+    #: Ids of directories that are about to register for the first time.
+    reserved_ids: dict[BrokerId, bytes] = msgspec.field(default_factory=dict)
     #: Partitions in in-sync mode that nobody leads, so that a heartbeat does not have to look at all.
     leaderless: set[PartitionId] = msgspec.field(default_factory=set)
 

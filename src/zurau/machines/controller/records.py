@@ -86,6 +86,13 @@ class BrokerRegistrationChanged(MetadataRecord):
     in_controlled_shutdown: boolean
 
 
+class BrokerIdReserved(MetadataRecord):
+    """The id is taken, for a directory that is about to register for the first time."""
+
+    broker_id: i32
+    directory_id: uuid
+
+
 class TopicCreated(MetadataRecord):
     topic_id: uuid
     name: string
@@ -121,6 +128,7 @@ class ProducerIdsAllocated(MetadataRecord):
 
 
 RECORD_TYPES: dict[int, type[MetadataRecord]] = {
+    9: BrokerIdReserved,
     1: BrokerRegistered,
     2: TopicCreated,
     3: PartitionsCreated,

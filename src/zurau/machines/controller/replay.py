@@ -30,6 +30,7 @@ from zurau.machines.controller.image import (
 from zurau.machines.controller.names import collision_key
 from zurau.machines.controller.records import (
     NO_EPOCH,
+    BrokerIdReserved,
     BrokerRegistered,
     BrokerRegistrationChanged,
     ConfigsChanged,
@@ -55,6 +56,7 @@ def apply_record(image: ClusterImage, record: MetadataRecord, offset: Offset) ->
 
 def _register_broker(image: ClusterImage, record: BrokerRegistered, offset: Offset) -> Change:
     broker_id = BrokerId(record.broker_id)
+    image.reserved_ids.pop(broker_id, None)
     image.brokers[broker_id] = BrokerImage(
         broker_id,
         record.directory_id,
@@ -66,6 +68,10 @@ def _register_broker(image: ClusterImage, record: BrokerRegistered, offset: Offs
         in_controlled_shutdown=record.in_controlled_shutdown,
     )
     return BrokerAdded(broker_id)
+
+
+def _reserve_id(image: ClusterImage, record: BrokerIdReserved) -> None:
+    image.reserved_ids[BrokerId(record.broker_id)] = record.directory_id
 
 
 def _change_registration(image: ClusterImage, record: BrokerRegistrationChanged) -> Change:
@@ -179,6 +185,7 @@ def _changed(configs: Mapping[str, str], changes: Iterable[ConfigValue]) -> dict
 
 
 _APPLIERS: dict[type[MetadataRecord], Callable[[ClusterImage, Any], Change | None]] = {
+    BrokerIdReserved: _reserve_id,
     BrokerRegistrationChanged: _change_registration,
     PartitionsChanged: _change_partitions,
     TopicCreated: _create_topic,

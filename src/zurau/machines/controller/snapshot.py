@@ -9,6 +9,7 @@ from zurau.machines.controller.commands import ResourceType
 from zurau.machines.controller.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
 from zurau.machines.controller.records import (
     NO_LEADER,
+    BrokerIdReserved,
     BrokerRegistered,
     ConfigsChanged,
     ConfigValue,
@@ -30,9 +31,12 @@ def freeze(image: ClusterImage) -> Callable[[], Iterator[MetadataRecord]]:
     topics = list(image.topics.values())
     broker_configs = list(image.broker_configs.items())
     next_producer_id = image.next_producer_id
+    reserved_ids = list(image.reserved_ids.items())
 
     def records() -> Iterator[MetadataRecord]:
         yield from map(broker_record, brokers)
+        for broker_id, directory_id in reserved_ids:
+            yield BrokerIdReserved(broker_id=broker_id, directory_id=directory_id)
         for name, configs in broker_configs:
             yield ConfigsChanged(resource_type=ResourceType.BROKER, resource_name=name, changes=_values(configs))
         yield from map(topic_record, topics)

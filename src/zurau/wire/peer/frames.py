@@ -40,6 +40,9 @@ class Kind(IntEnum):
     #: What the sender leads, and a wish that the preferred replica lead.
     LEADERS = 7
     PREFER_LEADER = 8
+    #: From and to somebody who is not known yet.
+    HELLO = 9
+    HELLO_ANSWER = 10
 
 
 #: Kind, head and data: views of the bytes that came.
