@@ -23,9 +23,9 @@ from zurau.broker.heartbeats import Heartbeats
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity, save_identity
 from zurau.broker.in_sync import InSyncPartitions
+from zurau.broker.internal_topics import offsets_topic
 from zurau.broker.known_leaders import KnownLeaders
 from zurau.broker.leader_moves import LeaderMoves
-from zurau.broker.internal_topics import offsets_topic
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds

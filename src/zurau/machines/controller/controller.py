@@ -42,7 +42,6 @@ from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
 from zurau.machines.machine import Decision, StateRecord, Ticket
 
-
 BrokerCommand = BrokerHeartbeat | RegisterBroker | ReserveBrokerId | RenameReplica
 
 
