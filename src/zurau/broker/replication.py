@@ -16,7 +16,7 @@ from zurau.broker.peers.encoding import encode_session
 from zurau.ids import BrokerId, Epoch
 from zurau.partition.shell import Shell
 from zurau.ports import Handshake, Peers, Timer, World
-from zurau.replica.core.events import Received
+from zurau.replica.core.events import LeaderDisconnected, Received
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.messages import Fetched, Message, SnapshotPoint
 from zurau.replica.core.partition_state import InSyncProposal
@@ -112,6 +112,11 @@ class Replication:
 
     def lost(self, broker: BrokerId) -> None:
         self._sessions.lost(broker)
+        self._pass_on_notices()
+        for shell in list(self._shells.values()):
+            leader = shell.core.leader
+            if leader is not None and leader.broker == broker:
+                shell.tell(LeaderDisconnected())
         self._pump_soon()
 
     def _deliver(self, partition: PartitionId, message: Message) -> None:

@@ -163,6 +163,16 @@ def test_replicas_elect_one_leader(cluster):
     assert {node.partition.leader for node in cluster.nodes.values()} == {leader.id}
 
 
+def test_followers_that_lose_their_connection_to_the_leader_elect_another_within_half_a_second(cluster):
+    leader = cluster.leader()
+    leader.kill()
+    for node in cluster.nodes.values():
+        if node is not leader:
+            node.replication.lost(leader.id.broker)
+    cluster.pass_time(500)
+    assert cluster.leader() is not leader
+
+
 def test_what_is_committed_is_on_every_log(cluster):
     committed = cluster.write(b"a")
     assert not committed.is_done
@@ -391,7 +401,7 @@ def test_epoch_marks_that_are_safe_behind_the_close_are_told_to_nobody():
 def test_records_that_are_damaged_on_their_way_are_not_stored_and_come_again(cluster):
     cluster.damage = lambda frame: frame.replace(b"a value", b"b value")
     cluster.write(b"a value")
-    cluster.pass_time(300)
+    cluster.pass_time(50)  # nobody stands for election so soon
     assert [node.read() for node in cluster.nodes.values()] == [[], [], []]
     assert "damaged on their way" in cluster.violations[0]
     cluster.damage = lambda frame: frame

@@ -154,14 +154,14 @@ def test_a_pre_vote_changes_nothing_even_from_a_later_epoch(make, ids):
 
 
 def test_votes_are_asked_for_again_from_those_who_did_not_answer(make, ids):
-    replica = make()
+    replica = make(voters="1a 2a 3a 4a 5a")
     replica.step(TimePassed(), 0)
     replica.step(TimePassed(), 1000)
     assert replica.role is Role.PROSPECTIVE
-    replica.step(Received(VoteAnswer(ids("2a")[0], 0, False, True)), 1000)
+    replica.step(Received(VoteAnswer(ids("2a")[0], 0, True, True)), 1000)
     assert replica.deadline_ms == 1250
     effects = replica.step(TimePassed(), 1250)
-    assert [vote.voter for vote in sent(effects, Vote)] == list(ids("3a"))
+    assert [vote.voter for vote in sent(effects, Vote)] == list(ids("3a 4a 5a"))
 
 
 def test_a_round_that_nobody_wins_is_followed_by_another(make):

@@ -41,6 +41,11 @@ class FetchProgressed(msgspec.Struct, gc=False):
     slow link, and is not given up for lost."""
 
 
+class LeaderDisconnected(msgspec.Struct, gc=False):
+    """The connection to the leader's broker has ended: most often because its process has. It may be back at once, but
+    a follower need not wait as long as for one of which nothing is known but silence."""
+
+
 class TimePassed(msgspec.Struct, gc=False):
     """The deadline that the replica named has come. Coming early or late does no harm."""
 
@@ -136,6 +141,7 @@ Event = (
     | LeaderQuiesced
     | Unquiesced
     | FetchProgressed
+    | LeaderDisconnected
     | TimePassed
     | Flushed
     | RecordsOffered

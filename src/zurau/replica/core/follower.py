@@ -27,6 +27,7 @@ class Follower:
         #: Only a leader that has answered is a reason to refuse somebody else a pre-vote. Refusing for one that was
         #: merely heard of could keep a partition without a leader: two that know of each other, neither alive.
         self.has_fetched = False
+        self._heard_ms = state.now_ms
 
     def enter(self) -> Cause | None:
         if self._state.voters == (self._state.id,):
@@ -63,6 +64,23 @@ class Follower:
     def fetch_progressed(self) -> None:
         if self._fetch_id is not None and self._state.leader is not None:
             self._hear_again()
+
+    def disconnected(self) -> None:
+        """Wait a moment, for it may be back, and keep nobody from standing for election meanwhile. The followers stand
+        one after the other, in an order that all of them know, so that they do not take each other's votes."""
+        state = self._state
+        self.has_fetched = False
+        if state.is_voter and state.leader is not None:
+            followers = [voter for voter in state.voters if voter != state.leader]
+            rank = (followers.index(state.id) + state.epoch) % len(followers)
+            soon_ms = state.now_ms + (2 * rank + 1) * state.settings.stagger_ms // 2
+            self._patience_ends_ms = min(self._patience_ends_ms, soon_ms)
+
+    @property
+    def hears_leader(self) -> bool:
+        """It was answered, and that is not longer ago than anybody waits for."""
+        is_recent = self._is_quiesced or self._state.now_ms < self._heard_ms + self._state.settings.fetch_timeout_ms
+        return self.has_fetched and self._state.leader is not None and is_recent
 
     # Quiescence: the session between the brokers speaks for the other side
 
@@ -150,6 +168,7 @@ class Follower:
     # Patience
 
     def _hear_again(self, at_ms: int | None = None) -> None:
+        self._heard_ms = self._state.now_ms if at_ms is None else at_ms
         ends_ms = self._state.randomized_deadline(self._state.settings.fetch_timeout_ms)
         self._patience_ends_ms = ends_ms if at_ms is None else ends_ms - self._state.now_ms + at_ms
 

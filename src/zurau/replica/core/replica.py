@@ -19,6 +19,7 @@ from zurau.replica.core.events import (
     FetchProgressed,
     Flushed,
     FollowerQuiesced,
+    LeaderDisconnected,
     LeaderQuiesced,
     LogStartMoved,
     Received,
@@ -183,8 +184,8 @@ class ReplicaCore(ABC):
                 role.quiesce(answer)
             case Unquiesced(replica, at_ms) if isinstance(role, Follower | Serving):
                 role.unquiesced(replica, at_ms)
-            case FetchProgressed() if isinstance(role, Follower):
-                role.fetch_progressed()
+            case FetchProgressed() | LeaderDisconnected() if isinstance(role, Follower):
+                role.fetch_progressed() if type(event) is FetchProgressed else role.disconnected()
             case LogStartMoved(offset):
                 state.start_moved(offset)
                 if isinstance(role, Serving):
@@ -204,7 +205,7 @@ class ReplicaCore(ABC):
 
     def _refuse(self, event: Event) -> None:
         """Somebody wants something that only a leader does."""
-        passed_by = (LeaderQuiesced, Unquiesced, FetchProgressed, SnapshotStored, ShutdownAsked)
+        passed_by = (LeaderQuiesced, Unquiesced, FetchProgressed, LeaderDisconnected, SnapshotStored, ShutdownAsked)
         if not isinstance(event, passed_by):
             self._state.effects.append(Refuse("this replica does not lead"))
 

@@ -54,7 +54,8 @@ class _Round:
         state = self._state
         self._ask_again_ms = state.now_ms + state.settings.retry_ms
         for voter in state.other_voters:
-            if voter not in self._answers:
+            # Who would not vote now because it hears a leader may hear it no more in a moment.
+            if voter not in self._answers or (self.is_pre and not self._answers[voter]):
                 state.send(voter.broker, Vote(state.id, state.epoch, voter, state.log.position, self.is_pre))
 
     def _count(self) -> Cause | None:

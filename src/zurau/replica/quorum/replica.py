@@ -86,8 +86,7 @@ class Replica(ReplicaCore):
     def hears_leader(self) -> bool:
         """It leads, or follows somebody that has answered."""
         role = self._role
-        follows = isinstance(role, Follower) and role.has_fetched and self._state.leader is not None
-        return isinstance(role, Leader) or follows
+        return isinstance(role, Leader) or (isinstance(role, Follower) and role.hears_leader)
 
     def is_caught_up(self, replica: ReplicaId) -> bool:
         """As its leader knows: it could be made a voter."""

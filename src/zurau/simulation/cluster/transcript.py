@@ -27,6 +27,7 @@ from zurau.replica.core.events import (
     FetchProgressed,
     Flushed,
     FollowerQuiesced,
+    LeaderDisconnected,
     LeaderQuiesced,
     LogStartMoved,
     PartitionChanged,
@@ -98,6 +99,8 @@ def event_in_words(event: Event) -> str:
             return f"is unquiesced: {replica} was last heard of at {at_ms}"
         case FetchProgressed():
             return "hears that bytes of an answer are coming"
+        case LeaderDisconnected():
+            return "has lost the connection to its leader"
         case TimePassed():
             return "wakes"
         case RecordsOffered(data):
