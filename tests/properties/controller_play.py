@@ -29,6 +29,8 @@ from zurau.machines.controller.commands import (
     CreateTopic,
     DeleteTopic,
     ElectLeader,
+    FinishReassignment,
+    ReassignPartition,
     RegisterBroker,
     RenameReplica,
     ResourceType,
@@ -233,7 +235,7 @@ class Play:
         name = f"topic-{topic % TOPICS}"
         brokers = [broker for broker in range(BROKERS) if replicas >> broker & 1]
         turned = brokers[how % 4 :] + brokers[: how % 4]
-        configs = {"flush": ("os", "os", "fsync", "os")[how % 4]} | ({} if how > 13 else {"replication.mode": "isr"})
+        configs = {"flush": ("os", "os", "fsync", "os")[how % 4]} | ({} if how > 11 else {"replication.mode": "isr"})
         topic_id = TopicId((len(self.log) + 1).to_bytes(16))
         self.ask(CreateTopic(name, topic_id, assignments={0: turned, 1: turned[::-1]}, configs=configs))
 
@@ -310,6 +312,34 @@ class Play:
             if reply is not LOST and not isinstance(reply, Refused):
                 assert reply.leader == self.image.partition(key).leader == known.preferred != known.leader
 
+    def _reassign(self, which: int, members: int, how: int) -> None:
+        partitions = sorted(self.image.partitions())
+        if not partitions:
+            return
+        key, known = partitions[which % len(partitions)]
+        brokers = [broker for broker in range(BROKERS) if members >> broker & 1]
+        wanted = None if how in (0, 1) else tuple(brokers[how % 4 :] + brokers[: how % 4])
+        reply = self.ask(ReassignPartition(key, wanted, f"moved-{len(self.log)}"))
+        if reply is None:
+            now = self.image.partition(key)
+            assert set(now.replicas) >= set(known.origin or known.replicas) or not now.target
+            assert (now.target or now.replicas) == (known.origin if wanted is None else wanted)
+
+    def _finish(self, which: int, _b: int, how: int) -> None:
+        """Those vote that shall, says a leader; or others, or it is late."""
+        how %= 4
+        partitions = sorted((key, each) for key, each in self.image.partitions() if each.target)
+        if partitions:
+            key, known = partitions[which % len(partitions)]
+            voters = known.replica_ids if how == 1 else known.wanted_ids
+            reply = self.ask(FinishReassignment(key, known.partition_epoch - (how == 2), voters))
+            is_right = not known.in_sync and how != 2 and set(voters) == set(known.wanted_ids)
+            assert reply is LOST or is_right == (reply is None)
+            if is_right and reply is None:
+                now = self.image.partition(key)
+                assert now.replicas == known.target
+                assert set(now.replica_ids) == set(known.wanted_ids)
+
     def _replace_controller(self, _a: int, _b: int, _c: int) -> None:
         """Another one takes over, from the log or from a snapshot and the rest of it."""
         replayed, restored = new_controller(), new_controller()
@@ -346,6 +376,8 @@ class Play:
         _rename,
         _drain,
         _elect,
+        _reassign,
+        _finish,
         _replace_controller,
         _repeat,
         _crash_soon,
@@ -360,6 +392,12 @@ def check_image(image: ClusterImage, memory: Memory) -> None:
             assert in_sync, f"{partition}: nobody is in sync"
         assert len(partition.directories) == len(partition.replicas)
         assert {each.broker for each in (*in_sync, *partition.eligible)} <= set(partition.replicas), f"{partition}"
+        assert len(set(partition.replicas)) == len(partition.replicas) > 0
+        assert set(partition.target) | set(partition.origin) <= set(partition.replicas), f"{partition}"
+        assert bool(partition.target) == bool(partition.origin)
+        if partition.target and in_sync:
+            is_there = {each.broker for each in in_sync} >= set(partition.adding)
+            assert not is_there or not {each.broker for each in in_sync} & set(partition.target), f"{partition} is done"
         assert not set(in_sync) & set(partition.eligible), f"{partition}: in sync, and has left"
         assert leader is None or leader in in_sync, f"{partition}: a leader that is not in sync"
         assert (key in image.leaderless) == bool(in_sync and leader is None)

@@ -11,7 +11,7 @@ import pytest
 from controller_play import Play, steps_of
 from msgspec.structs import replace
 
-from zurau.machines.controller import brokers, controller, in_sync, snapshot
+from zurau.machines.controller import brokers, controller, in_sync, reassignment, snapshot
 from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.in_sync import Drafts
 from zurau.machines.controller.records import NO_EPOCH
@@ -92,6 +92,23 @@ def prefer_whoever_is_there(self, key):
     return True
 
 
+def finish_before_they_are_in_sync(self, key):
+    if self[key].target:
+        self.finish(key)
+
+
+def finish_late(image, drafts, command):
+    known = image.partition(command.partition)
+    return _finish(image, drafts, command if known is None else replace(command, partition_epoch=known.partition_epoch))
+
+
+def without_target(partition):
+    return _placed(replace(partition, target=(), origin=()))
+
+
+_finish = reassignment.finish_reassignment
+
+
 def fence_first(image, sessions, now_ms):
     return _records(image, sessions, now_ms)[::-1]
 
@@ -164,6 +181,9 @@ PLANTED = (
     planted("whoever leads the most is elected", (Drafts, "choose_leader", choose_who_leads_the_most), seeds=200),
     planted("a drained broker is elected like any other", (Drafts, "choose_leader", choose_the_drained_too), seeds=200),
     planted("the preferred one leads, in sync or not", (Drafts, "prefer", prefer_whoever_is_there)),
+    planted("replicas leave before others are in sync", (Drafts, "finish_if_in_sync", finish_before_they_are_in_sync)),
+    planted("a reassignment ends on old news", (controller, "finish_reassignment", finish_late)),
+    planted("a snapshot forgets where partitions go", (snapshot, "placed", without_target)),
     planted("nobody is elected", (Drafts, "elect", nothing)),
     planted("a broker is fenced before its leaders are moved", (controller, "fence_silent", fence_first)),
     planted("a start is counted before the last one is out", (controller, "register_broker", register_first)),

@@ -21,6 +21,8 @@ from zurau.machines.controller.commands import (
     CreateTopic,
     DeleteTopic,
     ElectLeader,
+    FinishReassignment,
+    ReassignPartition,
     RegisterBroker,
     RenameReplica,
     ReplaceConfigs,
@@ -55,6 +57,8 @@ COMMANDS = st.one_of(
         st.lists(st.integers(0, 40), max_size=3).map(tuple),
     ),
     st.builds(ElectLeader, PARTITIONS, st.booleans()),
+    st.builds(ReassignPartition, PARTITIONS, st.none() | REPLICAS.map(tuple), st.text(max_size=3), st.booleans()),
+    st.builds(FinishReassignment, PARTITIONS, st.integers(0, 2), st.lists(REPLICA_IDS, max_size=3).map(tuple)),
     st.builds(RenameReplica, BROKER_IDS.map(BrokerId), st.integers(0, 40), PARTITIONS, st.text(max_size=3)),
     st.builds(
         CreateTopic,
@@ -102,7 +106,7 @@ def check_topics(image: ClusterImage) -> None:
     for topic in image.topics.values():
         assert [partition.index for partition in topic.partitions] == list(range(len(topic.partitions)))
         for partition in topic.partitions:
-            assert len(set(partition.replicas)) == len(partition.replicas) == topic.replication_factor > 0
+            assert len(set(partition.replicas)) == len(partition.replicas) > 0
             assert set(partition.replicas) <= set(image.brokers)
 
 

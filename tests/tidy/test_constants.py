@@ -82,7 +82,7 @@ FIXED = {
     "what something takes, about": "partition.runtime.RECORD_BATCH_OVERHEAD partition.runtime.RECORD_OVERHEAD",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
-        broker.forwarding.ANSWER_MS broker.broker.ASK_AGAIN_MS broker.broker.OPENED_WITHIN_MS
+        broker.forwarding.ANSWER_MS broker.broker.ASK_AGAIN_MS broker.openings.OPENED_WITHIN_MS
         broker.progress.PROGRESS_MS
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS

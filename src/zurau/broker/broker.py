@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from zurau.broker import openings
 from zurau.broker.directories import partition_directories
 from zurau.broker.forwarding import Forwarding
 from zurau.broker.group_coordinators import GroupCoordinators, GroupRuntime
@@ -27,6 +27,7 @@ from zurau.broker.internal_topics import offsets_topic
 from zurau.broker.known_leaders import KnownLeaders
 from zurau.broker.leader_moves import LeaderMoves
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
+from zurau.broker.openings import Openings
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.progress import with_progress
@@ -52,12 +53,12 @@ from zurau.machines.controller.changes import (
     TopicRemoved,
 )
 from zurau.machines.controller.commands import BrokerHeartbeat, CreateTopic, RegisterBroker, RenameReplica
-from zurau.machines.controller.image import ClusterImage, Listener, TopicImage
+from zurau.machines.controller.image import ClusterImage, Listener, PartitionImage, TopicImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
-from zurau.pending import Pending, all_of, any_of, done, start
+from zurau.pending import Pending, all_of, any_of, start
 from zurau.ports import Disk, Handshake, Peers, World
 from zurau.settings import SECOND_MS
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -68,10 +69,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("zurau.broker")
 
-#: Partitions of a new topic: each takes some files and a fraction of a millisecond.
-OPENED_AT_ONCE = 4
-#: How long whoever makes a topic waits for its partitions.
-OPENED_WITHIN_MS = 3000
 #: How long to wait before the controller is asked again for what cannot be done yet.
 ASK_AGAIN_MS = 200
 #: What the controller cannot do now and may do soon.
@@ -129,15 +126,16 @@ class Broker:
         self.producer_ids = ProducerIds(self.controller)
         self._in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
         self.replication.on_proposal = self._in_sync.propose
-        self._voter_changes = VoterChanges(self.metadata.partition, self.partitions, lambda: self.image, world)
+        self._voter_changes = VoterChanges(
+            self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, world
+        )
         #: The number of this start, as the controller counts.
         self.broker_epoch: Epoch = -1
         self._heartbeats = Heartbeats(
             self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
         )
         self._watch_leaders()
-        #: New topics with partitions that are still being opened.
-        self._openings: dict[TopicId, Pending[None]] = {}
+        self._openings = Openings(world, self._present, self._open)
         self._is_open = True
 
     def _watch_leaders(self) -> None:
@@ -247,7 +245,9 @@ class Broker:
         self.broker_epoch = await self._ask(self._registration())
         topics = list(self.image.topics.values())
         self.placement.directories.undo_deletions(self.image.topics_by_id)
-        opened = [each for part in with_progress(topics, OPENED_AT_ONCE, self.clock) for each in self._open(part)]
+        opened = [
+            each for part in with_progress(topics, openings.OPENED_AT_ONCE, self.clock) for each in self._open(part)
+        ]
         self._sort_out(topics, deleted_before)
         await self._tell_new_names(topics)
         self._in_sync.registered(self.broker_epoch)
@@ -281,6 +281,7 @@ class Broker:
         self.identity = replace(self.identity, is_clustered=True)
         save_identity(self.world.disk, self.identity)
         self._voter_changes.begin()
+        self.leader_moves.begin()
 
     def _registration(self) -> RegisterBroker:
         stop = self._last_stop
@@ -410,6 +411,10 @@ class Broker:
         failed = self._in_sync.failed()
         return BrokerHeartbeat(self.broker_id, self.broker_epoch, self.metadata.last_offset, failed, wants_shutdown)
 
+    def _present(self, topic_id: TopicId) -> TopicImage | None:
+        """The topic as it is now, while this broker is open."""
+        return self.image.topics_by_id.get(topic_id) if self._is_open else None
+
     # The image changes
 
     def _follow(self, changes: list[Change]) -> None:
@@ -422,10 +427,11 @@ class Broker:
         """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self._begin_opening(topic)
+                self._openings.begin(topic)
             case TopicConfigChanged(topic):
                 self.placement.tune(topic, self._settings_of(topic))
             case PartitionStatesChanged(topic, partitions):
+                self._move(topic, partitions)
                 self._in_sync.tell(topic, partitions)
             case BrokerAdded():
                 self.on_brokers(self.image)
@@ -439,41 +445,17 @@ class Broker:
             case _:
                 pass
 
+    def _move(self, topic: TopicImage, partitions: Iterable[PartitionImage]) -> None:
+        """Have the replicas that are here now, and those only."""
+        for name in self.placement.remove_moved(topic, partitions):
+            self.groups.stop_on(name)
+            self.troubles.forget(name)
+        if any(self.broker_id in each.replicas and not self.placement.has(topic, each) for each in partitions):
+            self._openings.begin(topic)
+
     def opened(self, topic_id: TopicId) -> Pending[None]:
-        """Done when the partitions of a new topic can be used; or when that takes so long, on a disk without room for a
-        vote say, that whoever made the topic is told that it is there, and its clients are told to try again."""
-        opening = self._openings.get(topic_id)
-        if opening is None:
-            return done(None)
-        waited: Pending[None] = Pending()
-        timer = self.clock.call_later(OPENED_WITHIN_MS, partial(waited.resolve, None))
-        waited.then(lambda _: timer.cancel())
-        opening.then(lambda _: waited.resolve(None))
-        return waited
-
-    def _begin_opening(self, topic: TopicImage) -> None:
-        opening = start(self._open_in_turns(topic))
-        if not opening.is_done:
-            before = self._openings.get(topic.topic_id) or done(None)
-            self._openings[topic.topic_id] = opened = all_of([before, opening])
-            opened.then(lambda _: self._is_opened(topic.topic_id, opened))
-
-    def _is_opened(self, topic_id: TopicId, opened: Pending[None]) -> None:
-        if self._openings.get(topic_id) is opened:  # no more partitions were added meanwhile
-            del self._openings[topic_id]
-
-    async def _open_in_turns(self, topic: TopicImage) -> None:
-        """Open the partitions of a topic, of which there may be thousands. A small topic is open at once."""
-        started: list[Pending[None]] = []
-        for first in range(0, len(topic.partitions), OPENED_AT_ONCE):
-            if self.world.turns.is_over():
-                await self.world.turns.next()
-            present = self.image.topics_by_id.get(topic.topic_id)
-            if present is None or not self._is_open:
-                return  # it was deleted meanwhile, or the broker has stopped
-            part = replace(present, partitions=present.partitions[first : first + OPENED_AT_ONCE])
-            started += [partition.established for partition in self._open(part) if partition.is_only_voter]
-        await all_of(started)
+        """Done when the partitions of a new topic can be used, or it takes too long to wait for that."""
+        return self._openings.opened(topic_id)
 
     async def _tune_all(self) -> None:
         for name in list(self.image.topics):

@@ -21,6 +21,8 @@ from zurau.ports import Disk, World
 log = logging.getLogger("zurau.placement")
 
 DELETED = "-delete"
+#: Of replicas that were moved to other brokers. Their topics are still there, which undoes no such deletion.
+MOVED = f"-moved{DELETED}"
 STRAY = "-stray"
 #: Of a directory's name when it is renamed. File systems take 255 in all.
 KEPT_CHARACTERS = 200
@@ -66,12 +68,12 @@ class Directories:
             name for name in partition_directories(self._disk, besides=known) if not name.endswith((DELETED, STRAY))
         ]
 
-    def delete(self, directories: Iterable[str], topic_id: TopicId) -> None:
+    def delete(self, directories: Iterable[str], topic_id: TopicId, suffix: str = DELETED) -> None:
         """Take a topic's directories out of the way at once, and remove them in a worker."""
         doomed = []
         try:
             for directory in directories:
-                renamed = _renamed(directory, topic_id, DELETED)
+                renamed = _renamed(directory, topic_id, suffix)
                 self._disk.rename(directory, renamed)
                 doomed.append(renamed)
         except DiskFault as fault:

@@ -39,6 +39,8 @@ _REPLIES: dict[str, tuple[type, Any]] = {
         (commands.BrokerHeartbeat, commands.BrokerHeartbeatReply),
         (commands.AlterPartition, PartitionImage),
         (commands.ElectLeader, PartitionImage),
+        (commands.ReassignPartition, None),
+        (commands.FinishReassignment, None),
         (commands.RenameReplica, None),
         (commands.CreateTopic, TopicImage),
         (commands.DeleteTopic, None),

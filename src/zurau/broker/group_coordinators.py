@@ -79,6 +79,12 @@ class GroupCoordinators:
             if partition.is_established:
                 runtime.leadership_established()
 
+    def stop_on(self, partition: TopicPartition) -> None:
+        """It is not here any more."""
+        if partition.topic == OFFSETS_TOPIC:
+            self._runtimes.pop(partition.partition, None)
+            self.not_served.pop(partition, None)
+
     def close(self, error: Callable[[], Refused]) -> None:
         for runtime in self._runtimes.values():
             runtime.close(error)

@@ -7,13 +7,13 @@ tried again from time to time, and when somebody asks for it, by a worker.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
-from zurau.broker.directories import Directories
+from zurau.broker.directories import DELETED, MOVED, Directories
 from zurau.broker.identity import Identity
 from zurau.broker.lost_replicas import has_lost_something, new_name
 from zurau.broker.outcomes import report
@@ -194,7 +194,8 @@ class Placement:
         me = image.replica_on(self._identity.broker_id)
         assert me is not None, "only what is placed here is opened"
         others = tuple(replica.broker for replica in image.replica_ids if replica != me)
-        return Replicas(me, image.replica_ids, others, is_in_sync_mode=topic.is_in_sync_mode)
+        founders = image.founders if me in image.founders else ()
+        return Replicas(me, founders, others, is_in_sync_mode=topic.is_in_sync_mode)
 
     def _adopt(self, name: TopicPartition, topic_id: TopicId, replicas: Replicas, files: OpenedFiles) -> Partition:
         notes = self._journal.notes_of(LogId(topic_id, name.partition))
@@ -282,8 +283,23 @@ class Placement:
 
         Their directories get other names at once, so that a topic of the same name can be created.
         """
+        self._remove(topic, topic.partitions, DELETED)
+
+    def remove_moved(self, topic: TopicImage, partitions: Iterable[PartitionImage]) -> list[TopicPartition]:
+        """Remove replicas that other brokers have instead. Returns which they were."""
+        me = self._identity.broker_id
+        moved = [each for each in partitions if me not in each.replicas and self.has(topic, each)]
+        self._remove(topic, moved, MOVED)
+        return [TopicPartition(topic.name, each.index) for each in moved]
+
+    def has(self, topic: TopicImage, image: PartitionImage) -> bool:
+        name = TopicPartition(topic.name, image.index)
+        return name in self.partitions or name in self.closed
+
+    def _remove(self, topic: TopicImage, partitions: Sequence[PartitionImage], suffix: str) -> None:
         doomed = []
-        for name in _names(topic):
+        for image in partitions:
+            name = TopicPartition(topic.name, image.index)
             partition = self.partitions.pop(name, None)
             if partition is not None:
                 partition.close(_topic_is_gone)
@@ -294,8 +310,8 @@ class Placement:
                 closed.is_deleted = True
             if name not in self._opening and self._world.disk.exists(str(name)):
                 doomed.append(str(name))
-        self.directories.delete(doomed, topic.topic_id)
-        self._journal.forget(LogId(topic.topic_id, image.index) for image in topic.partitions)
+        self.directories.delete(doomed, topic.topic_id, suffix)
+        self._journal.forget(LogId(topic.topic_id, image.index) for image in partitions)
 
     def close(self) -> dict[LogId, Offset]:
         """Leave every partition so that the next start is quick. Blocks: the last thing a broker does.

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from zurau.ids import PartitionId, ReplicaId, TopicPartition
-from zurau.machines.controller.image import ClusterImage
+from zurau.machines.controller.commands import FinishReassignment
+from zurau.machines.controller.image import ClusterImage, PartitionImage
 from zurau.partition.partition import Partition
-from zurau.pending import start
+from zurau.pending import Pending, start
 from zurau.ports import Timer, World
 from zurau.replica.core.events import VoterChangeAsked
 from zurau.replica.core.membership import Voters, next_change
@@ -28,11 +29,13 @@ class VoterChanges:
         metadata: Partition,
         partitions: Mapping[TopicPartition, Partition],
         image: Callable[[], ClusterImage],
+        submit: Callable[[FinishReassignment], Pending[None]],
         world: World,
     ) -> None:
         self._metadata = metadata
         self._partitions = partitions
         self._image = image
+        self._submit = submit
         self._clock = world.clock
         self._turns = world.turns
         self._timer: Timer | None = None
@@ -52,7 +55,8 @@ class VoterChanges:
             if partition is not self._metadata and partition.leads:
                 found = self._image().partition(PartitionId(partition.topic_id, partition.name.partition))
                 if found is not None:
-                    self._look(partition, tuple(sorted(found.replica_ids)))
+                    self._look(partition, tuple(sorted(found.wanted_ids)))
+                    self._finish(partition, found)
         self._timer = self._clock.call_later(INTERVAL_MS, self.begin)
 
     def close(self) -> None:
@@ -74,6 +78,15 @@ class VoterChanges:
         if joining and (len(kept) + len(joining)) % 2 == 0:
             joining.pop()
         return tuple(sorted([*kept, *joining]))
+
+    def _finish(self, partition: Partition, image: PartitionImage) -> None:
+        """Say so when those vote that shall have the partition. If it is not heard, it is said again."""
+        core = partition.shell.core
+        if image.target and partition.is_established and isinstance(core, Replica):
+            is_committed = core.membership.is_settled(core.high_watermark)
+            if is_committed and sorted(core.voters) == sorted(image.wanted_ids):
+                key = PartitionId(partition.topic_id, image.index)
+                self._submit(FinishReassignment(key, image.partition_epoch, core.voters))
 
     def _look(self, partition: Partition, wanted: Voters) -> None:
         core = partition.shell.core

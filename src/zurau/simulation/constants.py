@@ -79,7 +79,7 @@ DRAWN: dict[str, int] = {
     "api.kafka.gathering.GATHERING_PART": 1,
     "broker.auto_create.AUTO_CREATED_MAX": 1,
     "broker.metadata_log.METADATA_SEGMENT_BYTES": 14,
-    "broker.broker.OPENED_AT_ONCE": 1,
+    "broker.openings.OPENED_AT_ONCE": 1,
     "broker.known_leaders.FRAME_LEADERS_MAX": 1,
     "broker.metadata_snapshots.RECORDS_MIN": 1,
     "broker.producer_ids.BLOCK_IDS": 1,

@@ -23,6 +23,10 @@ from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreatableTop
 IDS = tuple(map(BrokerId, (1, 2, 3)))
 
 
+#: How what says who votes begins: a list of up to three pairs.
+VOTERS = (b"\x91\x92", b"\x92\x92", b"\x93\x92")
+
+
 class Node:
     """A broker on a disk that stays."""
 
@@ -49,6 +53,11 @@ class Node:
         )
         self.broker.use_peers(self)
         self.opened = start(self.broker.open())
+
+    def leads(self, name: TopicPartition) -> bool:
+        return (
+            self.broker is not None and name in self.broker.partitions and self.broker.partitions[name].is_established
+        )
 
     def send(self, to: BrokerId, frame: Any) -> None:
         self.cluster.carry(self, to, b"".join(frame)[4:])
@@ -123,11 +132,7 @@ class Cluster:
 
     def leader_of(self, topic: str) -> Node:
         name = TopicPartition(topic, 0)
-        (leader,) = [
-            node
-            for node in self.nodes.values()
-            if node.broker is not None and node.id not in self.cut_off and node.broker.partitions[name].is_established
-        ]
+        (leader,) = [node for node in self.nodes.values() if node.id not in self.cut_off and node.leads(name)]
         return leader
 
     def produce(self, topic: str, value: bytes) -> int:
@@ -136,4 +141,7 @@ class Cluster:
         return client.produce(topic, client.batch(value)).error_code
 
     def read(self, topic: str) -> list[bytes]:
-        return SimulatedClient(self.leader_of(topic)).read(topic)
+        """As clients do: what says who votes is passed over."""
+        client = SimulatedClient(self.leader_of(topic))
+        values = client.read(topic)
+        return [value for value in values if not value.startswith(VOTERS)]

@@ -1,11 +1,15 @@
-"""AlterPartitionReassignments: a partition can be told to stay where it is; there is no other broker to move it to."""
+"""AlterPartitionReassignments: other brokers for partitions, or (without any) those that they had before.
+
+The answer says that a reassignment has begun; ListPartitionReassignments shows what is still under way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from zurau.api.kafka.call import Call
+from zurau.broker.lost_replicas import new_name
 from zurau.errors import Refused
+from zurau.ids import PartitionId
+from zurau.machines.controller.commands import ReassignPartition
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -17,40 +21,36 @@ from zurau.wire.kafka.messages.alter_partition_reassignments import (
 
 
 async def handle(request: AlterPartitionReassignmentsRequest, call: Call) -> AlterPartitionReassignmentsResponse:
+    may_change = request.allow_replication_factor_change
     return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
+        allow_replication_factor_change=may_change,
         responses=[
             ReassignableTopicResponse(
                 name=topic.name,
-                partitions=[_answer(topic.name, wanted, call) async for wanted in call.in_turns(topic.partitions)],
+                partitions=[
+                    await _answer(topic.name, wanted, may_change, call)
+                    async for wanted in call.in_turns(topic.partitions)
+                ],
             )
             async for topic in call.in_turns(request.topics)
         ],
     )
 
 
-def _answer(topic: str, wanted: ReassignablePartition, call: Call) -> ReassignablePartitionResponse:
+async def _answer(
+    name: str, wanted: ReassignablePartition, may_change_factor: bool, call: Call
+) -> ReassignablePartitionResponse:
+    index, broker = wanted.partition_index, call.broker
     try:
-        _check(topic, wanted.partition_index, wanted.replicas, call)
+        topic = broker.image.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index}")
+        key = PartitionId(topic.topic_id, index)
+        replicas = None if wanted.replicas is None else tuple(wanted.replicas)
+        directory = new_name(broker.randomness)
+        await broker.controller.submit(ReassignPartition(key, replicas, directory, may_change_factor))
     except Refused as refused:
         return ReassignablePartitionResponse(
-            partition_index=wanted.partition_index, error_code=refused.code, error_message=refused.message
+            partition_index=index, error_code=refused.code, error_message=refused.message
         )
-    return ReassignablePartitionResponse(partition_index=wanted.partition_index)
-
-
-def _check(name: str, index: int, replicas: Sequence[int] | None, call: Call) -> None:
-    """Raises `Refused` unless the partition is where it shall be."""
-    image = call.broker.image
-    topic = image.topics.get(name)
-    if topic is None or not 0 <= index < len(topic.partitions):
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index}")
-    if replicas is None:
-        raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{name}-{index} is not being moved")
-    if len(set(replicas)) != len(replicas) or not replicas:
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{list(replicas)} is empty or names a broker twice")
-    unknown = sorted(set(replicas) - set(image.brokers))
-    if unknown:
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"there is no broker {unknown[0]}")
-    if tuple(replicas) != topic.partitions[index].replicas:
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions are not moved between brokers yet")
+    return ReassignablePartitionResponse(partition_index=index)

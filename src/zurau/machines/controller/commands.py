@@ -7,6 +7,8 @@
 | `BrokerHeartbeat`     | `BrokerHeartbeatReply`                                    |
 | `AlterPartition`      | `PartitionImage`: the partition as it is now              |
 | `ElectLeader`         | `PartitionImage`: the partition as it is now              |
+| `ReassignPartition`   | None                                                      |
+| `FinishReassignment`  | None                                                      |
 | `RenameReplica`       | None                                                      |
 | `CreateTopic`         | `TopicImage`: the topic as it is, or (validate_only) would be |
 | `DeleteTopic`         | None                                                      |
@@ -112,6 +114,26 @@ class ElectLeader(Value):
     is_unclean: bool = False
 
 
+class ReassignPartition(Value):
+    """Let other brokers have a partition; None: those that had it before, so that a reassignment is cancelled."""
+
+    partition: PartitionId
+    replicas: tuple[int, ...] | None
+    #: The name of the replicas that are added. Drawn at random, and never used before: a broker that had the partition
+    #: once, and has it again, must not be counted for what it had then.
+    directory: str
+    may_change_factor: bool = True
+
+
+class FinishReassignment(Value):
+    """Of a partition whose replicas elect their leader: those vote that shall have it, and their leader says so."""
+
+    partition: PartitionId
+    #: Of the state that it finishes.
+    partition_epoch: Epoch
+    voters: tuple[ReplicaId, ...]
+
+
 class RenameReplica(Value):
     """A replica has lost something that it had promised, so it goes on as another one."""
 
@@ -184,6 +206,8 @@ ControllerCommand = (
     | BrokerHeartbeat
     | AlterPartition
     | ElectLeader
+    | ReassignPartition
+    | FinishReassignment
     | RenameReplica
     | CreateTopic
     | DeleteTopic

@@ -25,6 +25,8 @@ from zurau.machines.controller.commands import (
     CreateTopic,
     DeleteTopic,
     ElectLeader,
+    FinishReassignment,
+    ReassignPartition,
     RegisterBroker,
     RenameReplica,
     ReplaceConfigs,
@@ -36,6 +38,7 @@ from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.in_sync import Drafts, alter_partition, elect_leader, rebalance
 from zurau.machines.controller.producer_ids import allocate_producer_ids
+from zurau.machines.controller.reassignment import finish_reassignment, reassign_partition
 from zurau.machines.controller.records import MetadataRecord, decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.sessions import BrokerSessions
@@ -82,10 +85,8 @@ class Controller(Generic[S]):
     def _decide(self, command: ControllerCommand, now_ms: int) -> Decided:
         image, rules = self.image, self.rules
         match command:
-            case AlterPartition():
-                return alter_partition(image, self._drafts(), command)
-            case ElectLeader():
-                return elect_leader(image, self._drafts(), command)
+            case AlterPartition() | ElectLeader() | ReassignPartition() | FinishReassignment():
+                return self._decide_on_partition(command)
             case CreateTopic():
                 return create_topic(image, rules, self._settings, self._drafts(), command)
             case DeleteTopic():
@@ -112,6 +113,20 @@ class Controller(Generic[S]):
                 return reserve_broker_id(image, sessions, command, now_ms)
             case RenameReplica():
                 return rename_replica(image, sessions, command)
+
+    def _decide_on_partition(
+        self, command: AlterPartition | ElectLeader | ReassignPartition | FinishReassignment
+    ) -> Decided:
+        image, drafts = self.image, self._drafts()
+        match command:
+            case AlterPartition():
+                return alter_partition(image, drafts, command)
+            case ElectLeader():
+                return elect_leader(image, drafts, command)
+            case ReassignPartition():
+                return reassign_partition(image, drafts, command)
+            case FinishReassignment():
+                return finish_reassignment(image, drafts, command)
 
     def _drafts(self) -> Drafts:
         return Drafts(self.image, self._sessions, active_brokers(self.image))

@@ -77,6 +77,30 @@ class PartitionImage(Value):
     eligible: tuple[ReplicaId, ...] = ()
     #: Counts changes; a proposal for an older state is refused.
     partition_epoch: Epoch = 0
+    #: While it is reassigned: the brokers that shall have it in the end, and those that had it before. `replicas` are
+    #: all of these and whoever still has to leave.
+    target: tuple[BrokerId, ...] = ()
+    origin: tuple[BrokerId, ...] = ()
+    #: Who voted when it was new, if its replicas are others now. Whoever begins without being one of these has to hear
+    #: from a leader who votes: else replicas that know nothing could elect each other.
+    first_voters: tuple[ReplicaId, ...] = ()
+
+    @property
+    def adding(self) -> tuple[BrokerId, ...]:
+        return tuple(each for each in self.target if each not in self.origin)
+
+    @property
+    def removing(self) -> tuple[BrokerId, ...]:
+        return tuple(each for each in self.replicas if each not in self.target) if self.target else ()
+
+    @property
+    def wanted_ids(self) -> tuple[ReplicaId, ...]:
+        """The replicas that it shall have in the end."""
+        return tuple(each for each in self.replica_ids if not self.target or each.broker in self.target)
+
+    @property
+    def founders(self) -> tuple[ReplicaId, ...]:
+        return self.first_voters or self.replica_ids
 
     @property
     def replica_ids(self) -> tuple[ReplicaId, ...]:
@@ -110,7 +134,7 @@ class TopicImage(Value):
 
     @property
     def replication_factor(self) -> int:
-        return len(self.partitions[0].replicas)
+        return len(self.partitions[0].target or self.partitions[0].replicas)
 
     @property
     def is_in_sync_mode(self) -> bool:

@@ -60,7 +60,9 @@ class Drafts:
             in_sync = changes.get("in_sync", known.in_sync)
             left = [each for each in known.in_sync if each not in in_sync]
             eligible = (*changes.get("eligible", known.eligible), *left)
-            changes["eligible"] = tuple(each for each in eligible if each not in in_sync)
+            replicas = changes.get("replicas", known.replicas)
+            there = [each for each in eligible if each.broker in replicas]
+            changes["eligible"] = tuple(each for each in there if each not in in_sync)
         self._changed[key] = replace(known, partition_epoch=before.partition_epoch + 1, **changes)
         return self._changed[key]
 
@@ -92,6 +94,9 @@ class Drafts:
         if old is None or old == new:
             return
         directories = tuple(new.directory if each == old else each.directory for each in known.replica_ids)
+        if not known.in_sync:
+            self.put(key, directories=directories, first_voters=known.founders)
+            return
         if known.leader_epoch > 0:
             self.put(key, directories=directories)
             for replica in (*known.in_sync, *known.eligible):
@@ -120,6 +125,44 @@ class Drafts:
         known = self[key]
         if replica in known.eligible:
             self.put(key, eligible=tuple(each for each in known.eligible if each != replica))
+
+    # Reassignment
+
+    def retarget(self, key: PartitionId, target: tuple[BrokerId, ...], directory: str) -> None:
+        """These brokers shall have it in the end. `directory` is what new replicas are called."""
+        known = self[key]
+        added = tuple(each for each in target if each not in known.replicas)
+        self.put(
+            key,
+            replicas=(*known.replicas, *added),
+            directories=(*known.directories, *[directory] * len(added)),
+            target=target,
+            origin=known.origin or known.replicas,
+            first_voters=() if known.in_sync else known.founders,
+        )
+        if known.in_sync:
+            self.finish_if_in_sync(key)
+
+    def finish_if_in_sync(self, key: PartitionId) -> None:
+        """In in-sync mode a partition is where it shall be when all that were added are in sync."""
+        known = self[key]
+        in_sync = {each.broker for each in known.in_sync}
+        if known.target and in_sync >= set(known.adding) and in_sync & set(known.target):
+            self.finish(key)
+
+    def finish(self, key: PartitionId) -> None:
+        """Who shall not have it any more leaves."""
+        known, names = self[key], dict(self[key].replica_ids)
+        leader = known.leader if known.leader is None or known.leader.broker in known.target else None
+        self.put(
+            key,
+            replicas=known.target,
+            directories=tuple(names[each] for each in known.target),
+            in_sync=tuple(each for each in known.in_sync if each.broker in known.target),
+            leader=leader,
+            target=(),
+            origin=(),
+        )
 
     # Leaders
 
@@ -215,11 +258,13 @@ def alter_partition(image: ClusterImage, drafts: Drafts, command: AlterPartition
         each for each, epoch in asked if each not in known.in_sync and not _may_join(image, drafts, key, each, epoch)
     ]
     # What was refused must not be accepted later, when it comes a second time: so a refusal counts as a change.
-    changed = drafts.put(key, in_sync=known.in_sync if barred else tuple(sorted(command.in_sync)))
+    drafts.put(key, in_sync=known.in_sync if barred else tuple(sorted(command.in_sync)))
     if barred:
         names = ", ".join(map(str, barred))
         return Decided(drafts.records(), Refused(ErrorCode.INELIGIBLE_REPLICA, f"{names} may not join those in sync"))
-    return Decided(drafts.records(), changed)
+    drafts.finish_if_in_sync(key)
+    drafts.elect()
+    return Decided(drafts.records(), drafts[key])
 
 
 def _check_current(image: ClusterImage, command: AlterPartition) -> PartitionImage:

@@ -50,6 +50,11 @@ class PartitionPlaced(Struct):
     in_sync: Annotated[list[ReplicaName], tagged(3, since=0)] = []
     eligible: Annotated[list[ReplicaName], tagged(4, since=0)] = []
     partition_epoch: Annotated[i32, tagged(5, since=0)] = 0
+    #: While it is reassigned, in either mode.
+    target: Annotated[list[i32], tagged(6, since=0)] = []
+    origin: Annotated[list[i32], tagged(7, since=0)] = []
+    #: Said when its replicas have changed, where they elect their leader.
+    first_voters: Annotated[list[ReplicaName], tagged(8, since=0)] = []
 
 
 class ListenerRegistered(Struct):

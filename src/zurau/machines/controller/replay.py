@@ -161,6 +161,9 @@ def _partition_image(image: ClusterImage, placed: PartitionPlaced) -> PartitionI
         in_sync=in_sync,
         eligible=_replica_ids(placed.eligible),
         partition_epoch=placed.partition_epoch,
+        target=tuple(map(BrokerId, placed.target)),
+        origin=tuple(map(BrokerId, placed.origin)),
+        first_voters=_replica_ids(placed.first_voters),
     )
 
 

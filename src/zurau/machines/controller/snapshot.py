@@ -77,6 +77,9 @@ def placed(partition: PartitionImage) -> PartitionPlaced:
         in_sync=_names(partition.in_sync),
         eligible=_names(partition.eligible),
         partition_epoch=partition.partition_epoch,
+        target=list(partition.target),
+        origin=list(partition.origin),
+        first_voters=_names(partition.first_voters),
     )
 
 

@@ -36,7 +36,7 @@ def test_nothing_is_being_moved(ask, broker):
         ("nowhere", [1], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_a_partition_can_only_stay_where_it_is(ask, broker, version, topic, replicas, code):
+def test_where_only_one_broker_is_a_partition_can_only_stay_there(ask, broker, version, topic, replicas, code):
     wanted = ReassignableTopic(name=topic, partitions=[ReassignablePartition(partition_index=0, replicas=replicas)])
     answer = ask(alter_partition_reassignments, AlterPartitionReassignmentsRequest(topics=[wanted]), version, broker)
     assert [one.error_code for one in answer.responses[0].partitions] == [code]

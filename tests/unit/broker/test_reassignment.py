@@ -1,0 +1,147 @@
+"""Partitions move to other brokers while they are in use, in either mode."""
+
+from __future__ import annotations
+
+import pytest
+from three_brokers import Cluster
+
+from zurau.ids import TopicPartition
+from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from zurau.wire.kafka.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+
+MODES = pytest.mark.parametrize("mode", ["quorum", "isr"])
+T = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster()
+    cluster.pass_time(10_000)
+    return cluster
+
+
+def replicas_of(cluster: Cluster) -> tuple[int, ...]:
+    images = [node.broker.image for node in cluster.nodes.values() if node.broker is not None]
+    (replicas,) = {image.topics["t"].partitions[0].replicas for image in images}
+    return replicas
+
+
+def holders(cluster: Cluster) -> set[int]:
+    return {node.id for node in cluster.nodes.values() if node.broker is not None and T in node.broker.partitions}
+
+
+def reassign(cluster: Cluster, *replicas: int, cancel: bool = False) -> int:
+    wanted = ReassignablePartition(partition_index=0, replicas=None if cancel else list(replicas))
+    request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name="t", partitions=[wanted])])
+    node = next(node for node in cluster.nodes.values() if node.broker is not None)
+    return node.tell(request, 0).responses[0].partitions[0].error_code
+
+
+def under_way(cluster: Cluster) -> list[tuple[list[int], list[int]]]:
+    node = next(node for node in cluster.nodes.values() if node.broker is not None)
+    answer = node.tell(ListPartitionReassignmentsRequest(), 0)
+    return [(each.adding_replicas, each.removing_replicas) for topic in answer.topics for each in topic.partitions]
+
+
+@MODES
+def test_a_partition_moves_with_everything_it_holds(cluster, mode):
+    cluster.create("t", replication_factor=1, replication_mode=mode)
+    cluster.pass_time(1000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    (before,) = replicas_of(cluster)
+    after = before % 3 + 1
+    assert reassign(cluster, after) == ErrorCode.NONE
+    assert under_way(cluster) == [([after], [before])]
+    cluster.pass_time(5000)
+    assert replicas_of(cluster) == (after,)
+    assert under_way(cluster) == []
+    assert cluster.read("t") == [b"a"]
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+    assert holders(cluster) == {after}
+    assert not [name for name in cluster.nodes[before].disk.list_directory("") if name.startswith("t-0")]
+
+
+@MODES
+def test_a_partition_gets_more_replicas_and_survives_then_what_it_did_not_before(cluster, mode):
+    cluster.create("t", replication_factor=1, replication_mode=mode)
+    cluster.pass_time(1000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    first = replicas_of(cluster)[0]
+    others = [broker for broker in (1, 2, 3) if broker != first]
+    assert reassign(cluster, first, *others) == ErrorCode.NONE
+    cluster.pass_time(8000)
+    assert replicas_of(cluster) == (first, *others)
+    assert under_way(cluster) == []
+    cluster.nodes[first].lose_power()
+    cluster.pass_time(8000)
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+    assert cluster.read("t") == [b"a", b"b"]
+
+
+@MODES
+def test_a_partition_gets_fewer_replicas(cluster, mode):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    kept = replicas_of(cluster)[1]
+    assert reassign(cluster, kept) == ErrorCode.NONE
+    cluster.pass_time(8000)
+    assert holders(cluster) == {kept} == set(replicas_of(cluster))
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+    assert cluster.read("t") == [b"a", b"b"]
+
+
+@MODES
+def test_a_reassignment_to_a_broker_that_is_not_there_waits_and_can_be_cancelled(cluster, mode):
+    cluster.create("t", replication_factor=1, replication_mode=mode)
+    cluster.pass_time(1000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    (before,) = replicas_of(cluster)
+    absent = before % 3 + 1
+    cluster.nodes[absent].lose_power()
+    cluster.pass_time(5000)
+    assert reassign(cluster, cancel=True) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    assert reassign(cluster, absent) == ErrorCode.NONE
+    cluster.pass_time(5000)
+    assert under_way(cluster) == [([absent], [before])]
+    assert reassign(cluster, cancel=True) == ErrorCode.NONE
+    cluster.pass_time(5000)
+    assert under_way(cluster) == []
+    assert replicas_of(cluster) == (before,)
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+
+
+@MODES
+def test_a_partition_goes_and_comes_back(cluster, mode):
+    cluster.create("t", replication_factor=1, replication_mode=mode)
+    cluster.pass_time(1000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    (before,) = replicas_of(cluster)
+    for target in (before % 3 + 1, before):
+        assert reassign(cluster, target) == ErrorCode.NONE
+        cluster.pass_time(5000)
+        assert replicas_of(cluster) == (target,)
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+    for node in cluster.nodes.values():
+        node.lose_power()
+    for node in cluster.nodes.values():
+        node.start()
+    cluster.pass_time(15_000)
+    assert cluster.read("t") == [b"a", b"b"]
+
+
+def test_the_groups_of_a_partition_move_with_it(cluster):
+    name = cluster.nodes[1].broker.groups.partition_of("readers")
+    topic = cluster.nodes[1].broker.image.topics[name.topic]
+    (kept, *_) = topic.partitions[name.partition].replicas
+    wanted = ReassignablePartition(partition_index=name.partition, replicas=[kept])
+    request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=name.topic, partitions=[wanted])])
+    assert cluster.nodes[1].tell(request, 0).responses[0].partitions[0].error_code == ErrorCode.NONE
+    cluster.pass_time(8000)
+    assert cluster.nodes[kept].broker.groups.find("readers").is_loaded
+    assert [node.id for node in cluster.nodes.values() if name in node.broker.partitions] == [kept]
