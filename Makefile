@@ -27,7 +27,7 @@ $(READY): pyproject.toml requirements-dev.txt hatch_build.py $(wildcard src/*/*.
 	@$(BIN)/zurau version
 	@touch $@
 
-demo: $(READY) ## the logs pipeline live: broker, Spark, result topics and lake, with a kill -9 half-way
+demo: $(READY) ## the logs pipeline live: three brokers, Spark, result topics and lake; a leader is killed half-way
 	@$(BIN)/python demo/demo.py
 
 test: $(READY) ## every test; what cannot run here is skipped and says why

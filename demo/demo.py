@@ -1,8 +1,8 @@
-"""The logs pipeline, live: generators, a broker, Spark, result topics and a lake; and half-way the broker is killed.
+"""The logs pipeline, live: generators, three brokers, Spark, result topics and a lake; and half-way a leader is killed.
 
-Everything is real: `zurau serve` and `zurau pipeline run logs` are processes of their own, and files are files. The
-generator knows what must come out of its lines, late, doubled and broken ones included; at the end the result topics
-and the lake have to say exactly that. Run it with `make demo`.
+Everything is real: three times `zurau serve` and `zurau pipeline run logs` are processes of their own, and files are
+files. The generator knows what must come out of its lines, late, doubled and broken ones included; at the end the
+result topics and the lake have to say exactly that. Run it with `make demo`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,16 +21,22 @@ import pyarrow.dataset as ds
 from rich.console import Console
 from rich.live import Live
 
-from processes import BrokerProcess, PipelineProcess
+from pipeline import PipelineProcess
 from pyspark_zurau.pipelines.generated import BROKEN, DUPLICATE, LATE, TOO_LATE, Generated, at_rate, produce
 from pyspark_zurau.pipelines.logs.generate import Expected, Line, expect, make_lines, render
 from results import Results, second
-from zurau.client.admin import Admin, NewTopic
-from zurau.client.cluster import Cluster
+from zurau.chaos.downtime import longest_gap_s
+from zurau.client.cluster import Cluster as Client
 from zurau.client.producer import Producer
+from zurau.ids import TopicPartition
+from zurau.testing import Cluster
 
 TOPICS = {"web": "weblogs", "services": "servicelogs"}
 PREFIX = "logs"
+BROKERS = 3
+PARTITIONS = 2
+#: For so long the broker that was killed stays away.
+AWAY_S = 5.0
 #: What Spark finds when it is ready; the rest is live.
 BACKLOG = 500
 #: For a machine with much else to do.
@@ -47,6 +54,8 @@ class Generators:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.half_way = threading.Event()
         self.acknowledged = 0
+        #: When each partition acknowledged something.
+        self._acknowledged_s: dict[TopicPartition, list[float]] = defaultdict(list)
 
     def start(self) -> None:
         self._thread.start()
@@ -55,11 +64,18 @@ class Generators:
     def are_done(self) -> bool:
         return self.acknowledged == len(self._lines)
 
-    def _run(self) -> None:
-        def count(_partition: object, _offset: int, records: int) -> None:
-            self.acknowledged += records
+    def longest_pause_ms(self, since_s: float) -> float:
+        """Of any partition, as this client saw it: until it knows the new leader, and is acknowledged by that one."""
+        now_s = time.monotonic()
+        pauses_s = (longest_gap_s(moments, since_s, now_s) for moments in list(self._acknowledged_s.values()))
+        return max(pauses_s, default=0.0) * 1000
 
-        with Cluster(self._bootstrap) as cluster, Producer(cluster, on_delivered=count) as producer:
+    def _run(self) -> None:
+        def count(partition: TopicPartition, _offset: int, records: int) -> None:
+            self.acknowledged += records
+            self._acknowledged_s[partition].append(time.monotonic())
+
+        with Client(self._bootstrap) as cluster, Producer(cluster, on_delivered=count) as producer:
             records = (render(line, TOPICS) for line in self._lines)
             produce(self._noticing_half(at_rate(records, self._rate, producer.poll)), producer)
 
@@ -70,34 +86,62 @@ class Generators:
             yield record
 
 
+class Failover:
+    """Half-way the leader of the web logs is killed. The others take over, and after a while it comes back."""
+
+    def __init__(self, brokers: Cluster, live: Generators) -> None:
+        self._brokers = brokers
+        self._live = live
+        self._killed: int | None = None
+        self._killed_s = 0.0
+        self._pause = ""
+
+    def go_on(self) -> str:
+        """Do what is due, and say how things stand."""
+        if self._killed is None:
+            if self._live.half_way.is_set():
+                self._killed, self._killed_s = self._brokers.leader_of(TOPICS["web"]), time.monotonic()
+                self._brokers.kill(self._killed)
+            return f"{BROKERS} brokers are serving"
+        if not self._pause and time.monotonic() > self._killed_s + AWAY_S:
+            self._pause = f", others led after {self._live.longest_pause_ms(self._killed_s):.0f} ms, and it is back"
+            self._brokers.start_again(self._killed)
+        return f"broker {self._killed}, a leader, was killed with -9{self._pause}"
+
+
 def run(line_count: int, rate: float, console: Console) -> bool:
     start_ms = int(time.time() * 1000) - int(line_count / 50 * 1000)
     lines = list(make_lines(line_count, seed=1883, start_ms=start_ms, closes=True))
     expected = expect(lines)
-    with tempfile.TemporaryDirectory(prefix="zurau-demo-") as name:
+    began_s = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="zurau-demo-") as name,
+        Cluster(
+            BROKERS, flush="fsync", log_level="error", num_partitions=PARTITIONS, default_replication_factor=BROKERS
+        ) as brokers,
+    ):
+        console.print(f"{BROKERS} brokers were one cluster in {(time.monotonic() - began_s) * 1000:.0f} ms")
+        for topic in TOPICS.values():
+            brokers.create_topic(topic, PARTITIONS)
         directory = Path(name)
-        broker = BrokerProcess(directory / "data")
-        console.print(f"a broker on an empty directory was ready in {broker.start() * 1000:.0f} ms")
-        make_topics(broker.bootstrap)
         lake = directory / "lake"
         pipeline = PipelineProcess(
-            directory, broker.bootstrap, lake=str(lake), checkpoint=str(directory / "checkpoint"), results=PREFIX
+            directory, brokers.bootstrap, lake=str(lake), checkpoint=str(directory / "checkpoint"), results=PREFIX
         )
-        results = Results(broker.bootstrap, PREFIX, lake)
+        results = Results(brokers.bootstrap, PREFIX, lake)
         pipeline.start()
         results.start()
         try:
             with shown(console, results) as show:
-                play(broker, pipeline, results, lines, expected, rate, show)
+                play(brokers, pipeline, results, lines, expected, rate, show)
         finally:
             pipeline.stop()
             results.stop()
-            broker.stop()
         return judge(expected, results, console)
 
 
 def play(
-    broker: BrokerProcess,
+    brokers: Cluster,
     pipeline: PipelineProcess,
     results: Results,
     lines: Sequence[Line],
@@ -105,24 +149,19 @@ def play(
     rate: float,
     show: Show,
 ) -> None:
-    """A backlog, then live lines, a crash half-way, and on until everything has come out."""
+    """A backlog, then live lines, a leader's death half-way, and on until everything has come out."""
     deadline_s = time.monotonic() + PATIENCE_S
-    backlog = Generators(broker.bootstrap, lines[:BACKLOG], 0)
+    backlog = Generators(brokers.bootstrap, lines[:BACKLOG], 0)
     backlog.start()
     while not results.newest and time.monotonic() < deadline_s:
         pipeline.check()
         show(f"{backlog.acknowledged:,} lines are waiting; Spark is starting")
-    live = Generators(broker.bootstrap, lines[BACKLOG:], rate)
+    live = Generators(brokers.bootstrap, lines[BACKLOG:], rate)
     live.start()
-    state, was_killed = "the broker is serving", False
+    failover = Failover(brokers, live)
     while time.monotonic() < deadline_s and not (live.are_done and is_complete(results, expected)):
         pipeline.check()
-        if live.half_way.is_set() and not was_killed:
-            was_killed = True
-            broker.kill()
-            show(state := "the broker was killed with -9")
-            state = f"the broker was killed with -9, and was back in {broker.start() * 1000:.0f} ms"
-        show(f"{backlog.acknowledged + live.acknowledged:,} lines acknowledged; {state}")
+        show(f"{backlog.acknowledged + live.acknowledged:,} lines acknowledged; {failover.go_on()}")
 
 
 def is_complete(results: Results, expected: Expected) -> bool:
@@ -176,12 +215,6 @@ def judge(expected: Expected, results: Results, console: Console) -> bool:
     )
     console.print(verdict)
     return good
-
-
-def make_topics(bootstrap: str) -> None:
-    with Cluster(bootstrap) as cluster:
-        for topic in TOPICS.values():
-            Admin(cluster).create_topic(NewTopic(topic))
 
 
 @contextmanager
