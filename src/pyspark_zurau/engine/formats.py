@@ -106,11 +106,13 @@ def _json(schema: StructType) -> Parser:
 
 
 def _csv(schema: StructType, separator: str) -> Parser:
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "sep": separator}
+    # A quote within quotes is doubled, as everybody writes it; Spark expects a backslash, and would keep both.
+    usual = {"sep": separator, "escape": '"'}
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **usual}
     wrong_width = f"the value does not have {len(schema.fields)} columns"
 
     def reason(parsed: Column, value: Column) -> Column:
-        text = F.from_csv(value.cast("string"), _as_texts(schema).toDDL(), {"sep": separator})
+        text = F.from_csv(value.cast("string"), _as_texts(schema).toDDL(), usual)
         return (
             F.when(_is_blank(value), F.lit("the value is empty"))
             .when(parsed[CORRUPT].isNotNull(), _misfit(parsed, text, schema, wrong_width))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ FOLDERS = pa.schema([("topic", pa.string()), ("date", pa.string())])
 NEEDED = ("key", "value", "headers", "timestamp", "topic", "partition", "offset")
 #: How many offsets are read at a time, so that a long past passes through little memory.
 SLICE_OFFSETS = 50_000
-#: How often a slice is begun anew because a file was merged into another one meanwhile.
+#: How often a look is begun anew because a file was merged into another one meanwhile.
 ATTEMPTS = 20
 
 Extents = dict[TopicPartition, tuple[Offset, Offset]]
@@ -34,12 +34,19 @@ class History:
 
     def extents(self, topics: set[str]) -> Extents:
         """Of each partition the first offset, and the one after the last."""
-        for _ in range(ATTEMPTS):
-            try:
-                return self._extents(topics)
-            except FileNotFoundError:
-                continue
-        return self._extents(topics)
+        found = _first_and_last(self._look(["topic", "partition", "offset"], ds.field("topic").isin(sorted(topics))))
+        return {partition: (first, last + 1) for partition, (first, last) in found.items()}
+
+    def at_times(self, timestamps_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, Offset]:
+        """Of each partition the first record that is not older than its time; those without one are left out."""
+        found: dict[TopicPartition, Offset] = {}
+        for time_ms in sorted(set(timestamps_ms.values())):
+            wanted = {partition for partition, its_ms in timestamps_ms.items() if its_ms == time_ms}
+            moment = pa.scalar(time_ms * 1000, pa.timestamp("us", "UTC"))
+            among = ds.field("topic").isin(sorted({partition.topic for partition in wanted}))
+            young = self._look(["topic", "partition", "offset"], among & (ds.field("timestamp") >= moment))
+            found |= {one: first for one, (first, _) in _first_and_last(young).items() if one in wanted}
+        return found
 
     def read(
         self, partition: TopicPartition, start: Offset, end: Offset, schema: pa.Schema
@@ -52,16 +59,6 @@ class History:
                 yield from rows.select(schema.names).cast(schema).combine_chunks().to_batches()
             start = until
 
-    def _extents(self, topics: set[str]) -> Extents:
-        rows = self._open().to_table(
-            columns=["topic", "partition", "offset"], filter=ds.field("topic").isin(sorted(topics))
-        )
-        found = rows.group_by(["topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
-        return {
-            TopicPartition(row["topic"], row["partition"]): (row["offset_min"], row["offset_max"] + 1)
-            for row in found.to_pylist()
-        }
-
     def _slice(self, partition: TopicPartition, start: Offset, end: Offset) -> pa.Table:
         wanted = (
             (ds.field("topic") == partition.topic)
@@ -69,13 +66,16 @@ class History:
             & (ds.field("offset") >= start)
             & (ds.field("offset") < end)
         )
-        for attempt in range(ATTEMPTS):
+        return _each_once(self._look(None, wanted))
+
+    def _look(self, columns: list[str] | None, wanted: ds.Expression) -> pa.Table:
+        """All of the lake that is wanted, anew if a file was merged into another one before it was read."""
+        for _ in range(ATTEMPTS - 1):
             try:
-                return _each_once(self._open().to_table(filter=wanted))
+                return self._open().to_table(columns=columns, filter=wanted)
             except FileNotFoundError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("it was read, or the error was raised")
+                continue
+        return self._open().to_table(columns=columns, filter=wanted)
 
     def _open(self) -> ds.Dataset:
         lake = Path(self.path)
@@ -88,6 +88,14 @@ class History:
             return _empty()
         partitioning = ds.partitioning(FOLDERS, flavor="hive")
         return checked(lake, ds.dataset(files, format="parquet", partitioning=partitioning))
+
+
+def _first_and_last(rows: pa.Table) -> Extents:
+    found = rows.group_by(["topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
+    return {
+        TopicPartition(row["topic"], row["partition"]): (row["offset_min"], row["offset_max"])
+        for row in found.to_pylist()
+    }
 
 
 def checked(lake: Path, found: ds.Dataset) -> ds.Dataset:
@@ -110,7 +118,8 @@ def open_delta(lake: Path) -> Any:
 
 def _empty() -> ds.Dataset:
     """Of a lake into which nothing has come yet."""
-    fields = [(name, pa.int64() if name in {"partition", "offset"} else pa.string()) for name in NEEDED]
+    types = {"partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC")}
+    fields = [(name, types.get(name, pa.string())) for name in NEEDED]
     return ds.dataset(pa.schema(fields).empty_table())
 
 

@@ -137,17 +137,8 @@ def _parse(values: Values, *, starting_default: Limit) -> ReadOptions:
         attempt_interval_s=values.whole_or("fetchOffset.retryIntervalMs", 10, at_least=0) / 1000,
         metadata_ttl_ms=values.whole_or("partition.metadata.cache.ttl.ms", -1, at_least=-1),
         mirror_to_group=(values.text("mirrorToGroup") or "").strip() or None,
-        history=_parse_history(values),
+        history=(values.text("history") or "").strip() or None,
     )
-
-
-def _parse_history(values: Values) -> str | None:
-    history = (values.text("history") or "").strip() or None
-    if history is not None:
-        for name in ("startingTimestamp", "startingOffsetsByTimestamp"):
-            if name in values:
-                raise SettingsError(f"history does not go with {name}; use startingOffsets, and filter by timestamp")
-    return history
 
 
 def _parse_selection(values: Values) -> Selection:

@@ -209,12 +209,16 @@ def _after_loss(task: Task, cluster: Cluster, position: Offset, error: BrokerRef
     else:
         first = start_offsets(cluster, [partition])[partition]
         resumed = min(first, end) if first > position else end
+    lost_from, lost_to = position, resumed
     if task.history is not None:
-        _, kept = task.history.extents({partition.topic}).get(partition, (resumed, position))
-        if kept >= resumed:
+        begun, kept = task.history.extents({partition.topic}).get(partition, (resumed, resumed))
+        if begun <= position:
+            lost_from = max(position, kept)
+        else:
+            lost_to = min(begun, resumed)
+        if lost_from >= lost_to:
             return resumed
-        position = max(position, kept)
     if task.fail_on_data_loss:
-        raise DataLost(f"{partition}, offsets {position} to {end - 1}: {error}") from error
-    logger.warning("%s: offsets %d to %d are gone and are left out: %s", partition, position, resumed - 1, error)
+        raise DataLost(f"{partition}, offsets {lost_from} to {lost_to - 1}: {error}") from error
+    logger.warning("%s: offsets %d to %d are gone and are left out: %s", partition, lost_from, lost_to - 1, error)
     return resumed

@@ -97,15 +97,22 @@ class OffsetReader:
                 return self._at_times(timestamps_ms, option)
 
     def _at_times(self, timestamps_ms: Mapping[TopicPartition, int], option: str) -> dict[TopicPartition, Offset]:
-        found = self._patiently(lambda: list_offsets(self._open(), timestamps_ms))
-        too_young = {partition for partition, answer in found.items() if answer.offset < 0}
+        answers = self._patiently(lambda: list_offsets(self._open(), timestamps_ms))
+        found = {partition: answer.offset for partition, answer in answers.items()}
+        # After the topic: what retention takes from it meanwhile is in the lake by then.
+        for partition, offset in self._in_history(timestamps_ms).items():
+            found[partition] = min(offset, found[partition]) if found[partition] >= 0 else offset
+        too_young = {partition for partition, offset in found.items() if offset < 0}
         if too_young and option.startswith("starting") and not self._options.latest_when_too_young:
             raise SettingsError(
                 f"{in_words(too_young)} has no record at or after the time to start from; use an earlier one, or set"
                 " startingOffsetsByTimestampStrategy to latest"
             )
         ends = self._patiently(lambda: self._latest(too_young))
-        return {partition: ends.get(partition, answer.offset) for partition, answer in found.items()}
+        return found | ends
+
+    def _in_history(self, timestamps_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, Offset]:
+        return History(self._options.history).at_times(timestamps_ms) if self._options.history else {}
 
     def _fill_in_ends(self, offsets: Offsets) -> dict[TopicPartition, Offset]:
         first = self._earliest({partition for partition, offset in offsets.items() if offset == EARLIEST})

@@ -85,8 +85,8 @@ def test_csv_has_the_right_number_of_columns_or_is_dead(judge):
         b";a;2": "column n is missing",
         b"": "the value is empty",
     }
-    good, dead = judge(parsed, b'1;"a;b";2.5', b"2;;", *bad)
-    assert good == [(1, "a;b", 2.5), (2, None, None)]
+    good, dead = judge(parsed, b'1;"a;b";2.5', b"2;;", b'3;"the ""old"" \\ one";1', *bad)
+    assert good == [(1, "a;b", 2.5), (2, None, None), (3, 'the "old" \\ one', 1.0)]
     assert dead == bad
 
 

@@ -24,13 +24,13 @@ TIME = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 SCHEMA = pa.schema([("value", pa.binary()), ("offset", pa.int64())])
 
 
-def rows(offsets: range, partition: int = 0) -> pa.Table:
+def rows(offsets: range, partition: int = 0, time: dt.datetime = TIME) -> pa.Table:
     return pa.table(
         {
             "key": pa.array([None] * len(offsets), pa.binary()),
             "value": [b"%d" % offset for offset in offsets],
             "headers": pa.array([None] * len(offsets), pa.string()),
-            "timestamp": pa.array([TIME] * len(offsets), pa.timestamp("us", "UTC")),
+            "timestamp": pa.array([time] * len(offsets), pa.timestamp("us", "UTC")),
             "partition": pa.array([partition] * len(offsets), pa.int32()),
             "offset": pa.array(list(offsets), pa.int64()),
         }
@@ -41,10 +41,16 @@ def rows(offsets: range, partition: int = 0) -> pa.Table:
 def put(tmp_path):
     """Writes offsets into a file of the lake."""
 
-    def put(name: str, offsets: range, partition: int = 0, folder: str = "topic=orders/date=2026-01-01") -> None:
+    def put(
+        name: str,
+        offsets: range,
+        partition: int = 0,
+        folder: str = "topic=orders/date=2026-01-01",
+        time: dt.datetime = TIME,
+    ) -> None:
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         hidden = tmp_path / folder / f".{name}"
-        pq.write_table(rows(offsets, partition), hidden)
+        pq.write_table(rows(offsets, partition, time), hidden)
         hidden.rename(tmp_path / folder / name)
 
     return put
@@ -67,6 +73,18 @@ def test_a_range_is_read_in_order_across_files_and_days(lake, put, monkeypatch):
     put("c.parquet", range(50), folder="topic=payments/date=2026-01-01")
     assert offsets_of(lake, 3, 18) == list(range(3, 18))
     assert lake.extents({"orders"}) == {PARTITION: (0, 20), TopicPartition("orders", 1): (0, 50)}
+
+
+def test_the_first_record_that_is_not_older_than_a_time_is_found_for_each_partition(lake, put):
+    other = TopicPartition("orders", 1)
+    put("a.parquet", range(10))
+    put("b.parquet", range(10, 20), time=TIME + dt.timedelta(milliseconds=5))
+    put("late.parquet", range(20, 30), time=TIME - dt.timedelta(days=1))
+    put("other.parquet", range(50), partition=1)
+    ms = int(TIME.timestamp() * 1000)
+    assert lake.at_times({PARTITION: ms, other: ms}) == {PARTITION: 0, other: 0}
+    assert lake.at_times({PARTITION: ms + 1, other: ms}) == {PARTITION: 10, other: 0}
+    assert lake.at_times({PARTITION: ms + 6, other: ms + 6}) == {}
 
 
 def test_a_row_in_two_files_is_read_once(lake, put):
@@ -117,3 +135,4 @@ def test_a_lake_that_is_no_archive_is_refused(lake, tmp_path):
 
 def test_a_lake_without_files_has_no_past(lake):
     assert lake.extents({"orders"}) == {}
+    assert lake.at_times({PARTITION: 0}) == {}
