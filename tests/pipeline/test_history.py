@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,18 +22,25 @@ pytestmark = pytest.mark.xdist_group("spark")
 START_MS = 1_767_225_600_000
 
 
+#: The topic and its lake are made once: what a test takes from the topic is in the lake.
+MADE: list[tuple[str, Path]] = []
+
+
 @pytest.fixture
 def archived(new_topic, produce, run_ready_made, admin, tmp_path):
     """A topic whose head is in the lake only, whose middle is in both, and whose end is in the topic only."""
-    topic, lake = new_topic(2), tmp_path / "lake"
-    for part in range(3):
-        numbers = [b"%d" % number for number in range(100 * part, 100 * part + 100)]
-        for partition in (0, 1):
-            produce(topic, *numbers, partition=partition, timestamp_ms=START_MS + part)
-        if part < 2:
-            run_ready_made("archive", topics=topic, lake=str(lake), batch="60")
-    admin.delete_records({TopicPartition(topic, 0): 150, TopicPartition(topic, 1): 20})
-    return topic, lake
+    if not MADE:
+        topic, lake = new_topic(2), tmp_path / "first"
+        for part in range(3):
+            numbers = [b"%d" % number for number in range(100 * part, 100 * part + 100)]
+            for partition in (0, 1):
+                produce(topic, *numbers, partition=partition, timestamp_ms=START_MS + part)
+            if part < 2:
+                run_ready_made("archive", topics=topic, lake=str(lake), batch="60")
+        admin.delete_records({TopicPartition(topic, 0): 150, TopicPartition(topic, 1): 20})
+        MADE.append((topic, lake))
+    ((topic, lake),) = MADE
+    return topic, shutil.copytree(lake, tmp_path / "lake")
 
 
 def kill_archive_while_it_moves(lake: Path) -> None:

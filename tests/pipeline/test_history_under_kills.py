@@ -110,7 +110,7 @@ class World:
 
     def expire(self) -> None:
         """Retention takes all that is in the lake."""
-        extents = History(str(self.lake)).extents({self._topic})
+        extents = History.at(str(self.lake)).extents({self._topic})
         Admin(self._cluster).delete_records({partition: end for partition, (_, end) in extents.items()})
 
 

@@ -19,6 +19,7 @@ from pyspark_zurau.engine.declaration import (
     Trigger,
 )
 from pyspark_zurau.engine.table import Table
+from pyspark_zurau.history.store import S3
 from pyspark_zurau.options.kafka_settings import parse_peer, parse_producer_settings
 from pyspark_zurau.options.values import Values
 from zurau.errors import SettingsError
@@ -62,12 +63,14 @@ def _read_topic(table: Table, defaults: Defaults) -> Target:
 
 
 def _read_parquet(table: Table, _defaults: Defaults) -> Target:
-    return ParquetTarget(_read_path(table), table.texts("partition_by"), table.one_of("compression", CODECS, "zstd"))
+    return ParquetTarget(
+        _read_path(table, S3), table.texts("partition_by"), table.one_of("compression", CODECS, "zstd")
+    )
 
 
 def _read_delta(table: Table, _defaults: Defaults) -> Target:
     target = DeltaTarget(
-        path=_read_path(table),
+        path=_read_path(table, S3),
         partition_by=table.texts("partition_by"),
         key=table.texts("key"),
         latest_by=table.text("latest_by"),
@@ -111,12 +114,16 @@ def _read_console(table: Table, _defaults: Defaults) -> Target:
     return ConsoleTarget(table.whole("rows", 20))
 
 
-def _read_path(table: Table) -> str:
+def _read_path(table: Table, *stores: str) -> str:
     path = table.required_text("path", "lake/requests")
     scheme, colon, rest = path.partition("://")
-    if colon and scheme != "file":
-        table.report("path", f"{scheme}:// is not written to; use a directory, also of a mounted file system")
-    return rest if colon else path
+    if not colon or scheme == "file":
+        return rest if colon else path
+    if scheme not in stores:
+        known = "".join(f"{store}://, or " for store in stores)
+        hint = "; a catalog leads to object stores" if not stores else ""
+        table.report("path", f"{scheme}:// is not written to; use {known}a directory, also of a mounted one{hint}")
+    return path
 
 
 def _check_key(table: Table, target: DeltaTarget | IcebergTarget | PostgresTarget) -> None:

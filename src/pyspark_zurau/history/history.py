@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyarrow.fs import FileType
 
 from pyspark_zurau.history.listing import list_files
+from pyspark_zurau.history.store import Lake, is_there
 from zurau.errors import SettingsError
 from zurau.ids import Offset, TopicPartition
 
@@ -30,7 +32,11 @@ Extents = dict[TopicPartition, tuple[Offset, Offset]]
 class History:
     """Travels with the task that may need it."""
 
-    path: str
+    lake: Lake
+
+    @classmethod
+    def at(cls, location: str) -> History:
+        return cls(Lake(location))
 
     def extents(self, topics: set[str]) -> Extents:
         """Of each partition the first offset, and the one after the last."""
@@ -78,16 +84,16 @@ class History:
         return self._open().to_table(columns=columns, filter=wanted)
 
     def _open(self) -> ds.Dataset:
-        lake = Path(self.path)
-        if not lake.is_dir():
-            raise SettingsError(f"history: there is no lake at {lake}; name the directory that the archive writes to")
-        if (lake / "_delta_log").is_dir():
-            return checked(lake, open_delta(lake).to_pyarrow_dataset())
-        files = [str(file) for file in list_files(lake)]
+        store, place = self.lake.open(), self.lake.location
+        if store.get_file_info("").type != FileType.Directory:
+            raise SettingsError(f"history: there is no lake at {place}; name the place that the archive writes to")
+        if is_there(store, "_delta_log"):
+            return checked(place, open_delta(place, self.lake.access).to_pyarrow_dataset())
+        files = list_files(store)
         if not files:
             return _empty()
         partitioning = ds.partitioning(FOLDERS, flavor="hive")
-        return checked(lake, ds.dataset(files, format="parquet", partitioning=partitioning))
+        return checked(place, ds.dataset(files, filesystem=store, format="parquet", partitioning=partitioning))
 
 
 def _first_and_last(rows: pa.Table) -> Extents:
@@ -98,7 +104,7 @@ def _first_and_last(rows: pa.Table) -> Extents:
     }
 
 
-def checked(lake: Path, found: ds.Dataset) -> ds.Dataset:
+def checked(lake: Path | str, found: ds.Dataset) -> ds.Dataset:
     missing = [name for name in NEEDED if name not in found.schema.names]
     if missing:
         raise SettingsError(
@@ -108,12 +114,12 @@ def checked(lake: Path, found: ds.Dataset) -> ds.Dataset:
     return found
 
 
-def open_delta(lake: Path) -> Any:
+def open_delta(lake: Path | str, access: Mapping[str, str] | None = None) -> Any:
     try:
         import deltalake
     except ImportError:
         raise SettingsError(f"{lake} is a Delta table; for those: pip install 'zurau[delta]'") from None
-    return deltalake.DeltaTable(str(lake))
+    return deltalake.DeltaTable(str(lake), storage_options=dict(access) if access else None)
 
 
 def _empty() -> ds.Dataset:

@@ -8,8 +8,10 @@ be in two files; it is never in none, if two looks at the directories see the sa
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
+from pyarrow.fs import FileSelector, FileSystem
+
+from pyspark_zurau.history.store import is_there
 from zurau.errors import ZurauError
 
 #: Where files of a batch wait, and its journal.
@@ -21,32 +23,35 @@ class LakeBusy(ZurauError):
     """The directories changed with every look."""
 
 
-def list_files(lake: Path) -> list[Path]:
+def list_files(lake: FileSystem) -> list[str]:
     seen = _look(lake)
     for _ in range(LOOKS_MAX):
         again = _look(lake)
         if again == seen:
             return sorted(seen)
         seen = again
-    raise LakeBusy(f"{lake} changed with each of {LOOKS_MAX} looks; let fewer compactions run at the same time")
+    raise LakeBusy(f"the lake changed with each of {LOOKS_MAX} looks; let fewer compactions run at the same time")
 
 
-def _look(lake: Path) -> set[Path]:
+def _look(lake: FileSystem) -> set[str]:
     visible = {
-        file
-        for file in lake.rglob("*.parquet")
-        if not any(part.startswith((".", "_")) for part in file.relative_to(lake).parts)
+        file.path
+        for file in lake.get_file_info(FileSelector("", recursive=True))
+        if file.path.endswith(".parquet") and not any(part.startswith((".", "_")) for part in file.path.split("/"))
     }
     return visible | _decided(lake)
 
 
-def _decided(lake: Path) -> set[Path]:
+def _decided(lake: FileSystem) -> set[str]:
     """Files of batches that have a journal and are not in their places yet."""
     found = set()
-    for journal in (lake / STAGING).glob("*.json"):
+    for journal in lake.get_file_info(FileSelector(STAGING, allow_not_found=True)):
+        if not journal.path.endswith(".json"):
+            continue
         try:
-            moves = json.loads(journal.read_text(encoding="utf-8"))
+            with lake.open_input_stream(journal.path) as opened:
+                moves = json.loads(opened.read())
         except FileNotFoundError:
             continue
-        found |= {lake / staged for staged, _ in moves if (lake / staged).exists()}
+        found |= {staged for staged, _ in moves if is_there(lake, staged)}
     return found

@@ -54,7 +54,7 @@ class Task(InputPartition):
 
 def plan(options: ReadOptions, ranges: list[Range]) -> list[Task]:
     divided = divide(ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
-    history = History(options.history) if options.history else None
+    history = History.at(options.history) if options.history else None
     return [
         Task(options.peer, options.fetch, part, options.fail_on_data_loss, options.poll_timeout_s, history)
         for part in divided

@@ -23,7 +23,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_zurau.engine.declaration import IcebergTarget
 from pyspark_zurau.engine.sinks.latest import latest_of_each_key
-from pyspark_zurau.engine.sinks.staging import StagedFile, discard, move_into_place, query_id, stage
+from pyspark_zurau.engine.sinks.staging import discard, move_into_place, query_id, stage
+from pyspark_zurau.history.store import Lake
 from pyspark_zurau.spark.checkpoint_lock import local_path
 from zurau.errors import SettingsError
 
@@ -58,17 +59,17 @@ class IcebergBatches:
             else:
                 self._add_files(commit, rows, directory, label)
         if directory is not None:
-            discard(directory, label)
+            discard(Lake(str(directory)).open(), label)
 
     def _add_files(self, commit: Transaction, rows: DataFrame, directory: Path, label: str) -> None:
         copies = {COPY + name: F.col(f"`{name}`") for name in self.target.partition_by}
-        files = stage(rows.withColumns(copies), directory, label, list(copies))
-        places = [directory / "data" / _flat(file) for file in files]
+        files = stage(rows.withColumns(copies), Lake(str(directory)), label, list(copies))
+        places = {file.staged: f"data/{Path(file.name).name}" for file in files}
         # What is not in a snapshot is not in the table, so it does no harm when it ends between these two.
-        move_into_place([(file.staged, place) for file, place in zip(files, places, strict=True)])
+        move_into_place(Lake(str(directory)).open(), places.items())
         if places:
             # Its name carries the batch, so nobody has added it before.
-            commit.add_files([f"file://{place}" for place in places], check_duplicate_files=False)
+            commit.add_files([f"file://{directory}/{place}" for place in places.values()], check_duplicate_files=False)
 
 
 def open_table(target: IcebergTarget, schema: pa.Schema) -> Table:
@@ -116,7 +117,3 @@ def _create(catalog: Catalog, target: IcebergTarget, schema: pa.Schema) -> Table
 def _through_driver(rows: DataFrame, schema: pa.Schema) -> pa.Table:
     found: Any = rows.toArrow()
     return found.select(schema.names).cast(schema)
-
-
-def _flat(file: StagedFile) -> str:
-    return Path(file.name).name

@@ -111,7 +111,11 @@ def test_a_pipeline_without_anything_is_told_all_that_is_missing(declare):
             "[sinks.out] from: there is no source or step 'order'; did you mean orders?",
         ),
         ('kind = "console"', 'kind = "parquet"', "[sinks.out] path: is missing; for example path = 'lake/requests'"),
-        ('kind = "console"', 'kind = "parquet"\npath = "s3://b"', "[sinks.out] path: s3:// is not written to"),
+        (
+            'kind = "console"',
+            'kind = "parquet"\npath = "gs://b"',
+            "[sinks.out] path: gs:// is not written to; use s3://",
+        ),
         ('kind = "console"', 'kind = "topic"', "[sinks.out] topic: is missing; for example topic = 'alerts'"),
         ('kind = "console"', 'kind = "console"\nrows = true', "[sinks.out] rows: True is not a whole number"),
         ('kind = "console"', 'kind = "console"\nevery = "soon"', "[sinks.out] every: 'soon' is not a duration"),

@@ -58,7 +58,7 @@ def put(tmp_path):
 
 @pytest.fixture
 def lake(tmp_path):
-    return History(str(tmp_path))
+    return History.at(str(tmp_path))
 
 
 def offsets_of(lake: History, start: int, end: int) -> list[int]:
@@ -127,7 +127,7 @@ def test_nothing_is_missed_or_doubled_while_files_are_merged(lake, put, tmp_path
 
 def test_a_lake_that_is_no_archive_is_refused(lake, tmp_path):
     with pytest.raises(SettingsError, match="there is no lake"):
-        History(str(tmp_path / "nowhere")).extents({"orders"})
+        History.at(str(tmp_path / "nowhere")).extents({"orders"})
     pq.write_table(pa.table({"id": [1]}), tmp_path / "x.parquet")
     with pytest.raises(SettingsError, match="is not an archive of topics"):
         lake.extents({"orders"})
