@@ -21,7 +21,7 @@ from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
 from zurau.partition.outbox import Alone, Outbox
-from zurau.partition.producers import Producers
+from zurau.partition.producers import Producers, WrittenBatch
 from zurau.partition.replicas import replica_settings
 from zurau.partition.shell import Shell
 from zurau.partition.validation import RecordValidator, ValidationQueue
@@ -62,8 +62,8 @@ class Partition:
     """A partition of which this broker holds a replica, and which it may lead."""
 
     __slots__ = (
-        "_admission", "_clock", "_established", "_flush_waiters", "_readers", "_restore_producers", "_validation",
-        "_writers", "fault", "high_watermark", "leader", "leader_epoch", "leadership_listener", "leads",
+        "_admission", "_clock", "_established", "_flush_waiters", "_last_refusal", "_readers", "_restore_producers",
+        "_validation", "_writers", "fault", "high_watermark", "leader", "leader_epoch", "leadership_listener", "leads",
         "log", "name", "on_commit", "producers", "shell", "topic_id",
     )  # fmt: skip
 
@@ -103,6 +103,8 @@ class Partition:
         self._readers = Waiters()
         self._flush_waiters = Waiters()
         self._established: Pending[None] = Pending()
+        #: Why the last batch of an idempotent producer was not written, until one is.
+        self._last_refusal: Refused | None = None
         self.leadership_listener: LeadershipListener | None = None
         self._admission = Admission(log.settings)
         self._validation = ValidationQueue(validator, self._rules, self._append_examined)
@@ -197,16 +199,37 @@ class Partition:
             self.require_leadership()
         is_idempotent = header.producer_id >= 0
         if is_idempotent:
-            repeated = self.producers.find_repeated(header)
+            repeated = self._find_repeated(header)
             if repeated is not None:
                 next_offset = repeated.base_offset + header.last_offset_delta + 1
                 return Appended(repeated.base_offset, next_offset, repeated.timestamp)
-        self._write(batch, header)
-        if is_idempotent:
+            try:
+                self._write(batch, header)
+            except Refused as refused:
+                self._last_refusal = refused
+                raise
+            self._last_refusal = None
             self.producers.written(header, now_ms)
+        else:
+            self._write(batch, header)
         append_time_ms = header.max_timestamp if header.attributes & APPEND_TIME_BIT else -1
         base_offset = header.base_offset
         return Appended(base_offset, base_offset + header.last_offset_delta + 1, append_time_ms)
+
+    def _find_repeated(self, header: BatchHeader) -> WrittenBatch | None:
+        """A batch that does not follow on the last one because that was refused is refused for the same reason. Told
+        that its numbers are wrong, a producer that had both under way would take the first for lost, begin to count
+        anew, and store again what it cannot know to be stored."""
+        before = self._last_refusal
+        try:
+            repeated = self.producers.find_repeated(header)
+        except Refused as refused:
+            if before is not None and refused.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                raise Refused(before.code, before.message) from refused
+            raise
+        if before is not None and header.base_sequence > 0 and header.producer_id not in self.producers:
+            raise Refused(before.code, before.message)
+        return repeated
 
     def append_own(self, batch: bytearray) -> Offset:
         """Write a batch of the broker's own making; returns the offset at which it is committed."""

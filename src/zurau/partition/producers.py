@@ -66,6 +66,9 @@ class Producers:
     def __len__(self) -> int:
         return len(self._producers)
 
+    def __contains__(self, producer_id: ProducerId) -> bool:
+        return producer_id in self._producers
+
     def items(self) -> Iterable[tuple[ProducerId, Producer]]:
         return self._producers.items()
 

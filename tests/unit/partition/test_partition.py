@@ -128,6 +128,25 @@ def test_a_batch_that_the_disk_did_not_take_is_not_remembered_of_its_producer(pa
     assert partition.log.end_offset == 1
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_batch_behind_one_that_the_disk_did_not_take_is_refused_for_the_same_reason(partition, batch, disk, first):
+    facts = {"producer_id": 7, "producer_epoch": 0}
+    for sequence in range(first):
+        append(partition, batch(b"a", base_sequence=sequence, **facts))
+    disk.capacity_bytes = disk.used_bytes
+    with pytest.raises(Refused):
+        append(partition, batch(b"a", base_sequence=first, **facts))
+    disk.capacity_bytes = 1 << 40
+    with pytest.raises(Refused) as caught:  # it was under way when the first was refused
+        append(partition, batch(b"b", base_sequence=first + 1, **facts))
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    append(partition, batch(b"a", base_sequence=first, **facts))
+    append(partition, batch(b"b", base_sequence=first + 1, **facts))
+    with pytest.raises(Refused) as caught:
+        append(partition, batch(b"d", base_sequence=first + 3, **facts))
+    assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
 def test_a_partition_whose_flush_failed_is_broken_for_good_and_can_be_read(partition, batch, clock, disk):
     append(partition, batch(b"a"))
     clock.advance(FLUSH_MS)
