@@ -119,7 +119,7 @@ class Broker:
         self._last_stop: StopMark | None = None
         self.placement = self._begin(world.disk)
         self.metadata = MetadataLog(
-            world, self.placement, settings, log_settings, others=others, has_data=self._has_data
+            world, self.placement, settings, log_settings, self.replication, others=others, has_data=self._has_data
         )
         self.metadata.on_changes = self._follow
         self.groups = GroupCoordinators(world, group_settings, lambda: self.image)
@@ -208,7 +208,7 @@ class Broker:
     def use_peers(self, peers: Peers) -> None:
         """From now on other brokers can be reached."""
         self.replication.peers = self.controller.peers = peers
-        self.known_leaders.peers = self.leader_moves.peers = peers
+        self.known_leaders.peers = self.leader_moves.peers = self.metadata.transfer.peers = peers
 
     def connected(self, peer: Handshake) -> None:
         self.replication.connected(peer)
@@ -218,6 +218,8 @@ class Broker:
         match kind_of(frame):
             case Kind.COMMAND | Kind.REPLY:
                 self.controller.received(sender, frame)
+            case Kind.SNAPSHOT_ASK | Kind.SNAPSHOT_PIECE:
+                self.metadata.transfer.received(sender, frame)
             case Kind.LEADERS:
                 self.known_leaders.received(sender, frame)
             case Kind.PREFER_LEADER:

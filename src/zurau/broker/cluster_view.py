@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from zurau.ids import Offset
 from zurau.machines.controller.changes import Change
+from zurau.machines.controller.differences import differences
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.records import decode_record
 from zurau.machines.controller.replay import apply_record
@@ -40,6 +41,15 @@ class ClusterView:
         """Begin with a snapshot and what is committed by now."""
         self._replay.restore(snapshot)
         return self.catch_up()
+
+    def jump(self, snapshot: Snapshot) -> list[Change]:
+        """Go on with a snapshot that is ahead; returns what that changed."""
+        before = self.image
+        self.image = ClusterImage()
+        self._replay = Replay(self._metadata, self._apply)
+        self._replay.restore(snapshot)
+        self._changes = []
+        return differences(before, self.image)
 
     def catch_up(self) -> list[Change]:
         """Apply what was committed since; returns what that changed."""

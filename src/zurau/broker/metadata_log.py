@@ -6,6 +6,7 @@ finds there. The controller's own image, ahead of that, is nobody else's busines
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -13,9 +14,11 @@ from zurau.broker.cluster_view import ClusterView
 from zurau.broker.forwarding import Forwarding
 from zurau.broker.metadata_snapshots import MetadataSnapshots
 from zurau.broker.placement import Placement
+from zurau.broker.replication import Replication
 from zurau.broker.settings import BrokerSettings
+from zurau.broker.snapshot_transfer import SnapshotTransfer
 from zurau.errors import CorruptData, Refused
-from zurau.ids import BrokerId, TopicId, TopicPartition
+from zurau.ids import BrokerId, PartitionId, TopicId, TopicPartition
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import Change, TopicRemoved
@@ -29,6 +32,8 @@ from zurau.partition.snapshots import Snapshot, load_newest
 from zurau.ports import World
 from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
+
+log = logging.getLogger("zurau.snapshots")
 
 METADATA_PARTITION = TopicPartition(METADATA_TOPIC, 0)
 #: The metadata log's own topic id, as in Kafka.
@@ -49,6 +54,7 @@ class MetadataLog:
         placement: Placement,
         settings: BrokerSettings,
         log_settings: LogSettings,
+        replication: Replication,
         *,
         others: tuple[BrokerId, ...],
         has_data: bool,
@@ -69,8 +75,15 @@ class MetadataLog:
             self.partition, make_controller, world, _is_not_controller, self._newest_snapshot
         )
         self._view = ClusterView(self.partition)
-        self._snapshots = MetadataSnapshots(world, self.partition, self._view, trims=not others)
+        self.transfer = SnapshotTransfer(
+            world, PartitionId(*METADATA_LOG), self.partition.log.directory, replication.shells
+        )
+        self.transfer.on_fetched = self.snapshot_fetched
+        replication.on_snapshot_wanted = self.transfer.fetch
+        self._snapshots = MetadataSnapshots(world, self.partition, self._view)
         self.controller = Forwarding(self.runtime, self.partition, self._view, world.clock)
+        #: One that came from another broker.
+        self._fetched: Snapshot | None = None
         #: Called with what was committed since.
         self.on_changes: Callable[[list[Change]], None] = _nobody_follows
 
@@ -99,13 +112,32 @@ class MetadataLog:
         return [change.topic.topic_id for change in changes if isinstance(change, TopicRemoved)]
 
     def _follow(self) -> None:
-        changes = self._view.catch_up()
+        changes = self._jump() if self._view.next_offset < self.partition.log.start_offset else []
+        changes += self._view.catch_up()
         self.on_changes(changes)
         self._snapshots.take_if_due()
         self.controller.image_moved()
 
     def _newest_snapshot(self) -> Snapshot:
-        return load_newest(self._world.disk, self.partition.log.directory, self.partition.log.start_offset)
+        stored = self.partition.log
+        return load_newest(self._world.disk, stored.directory, stored.start_offset, stored.end_offset)
+
+    def snapshot_fetched(self, snapshot: Snapshot) -> None:
+        """A snapshot has come from another broker, and is on disk: the log goes on behind it when it is begun anew."""
+        self._fetched = snapshot
+
+    def _jump(self) -> list[Change]:
+        """The log has begun anew behind a snapshot, which tells what was before."""
+        fetched, self._fetched = self._fetched, None
+        if fetched is None or fetched.offset != self.partition.log.start_offset:
+            fetched = self._newest_snapshot()
+        log.warning(
+            "the metadata begins anew with a snapshot of offset %d: this broker had followed up to %d",
+            fetched.offset,
+            self._view.next_offset,
+        )
+        self._snapshots.begin(fetched)
+        return self._view.jump(fetched)
 
     def _require_whole(self, metadata: Partition, *, has_data: bool) -> None:
         """Refuse to start rather than to take a part of the cluster for the whole."""

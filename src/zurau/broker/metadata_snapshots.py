@@ -1,5 +1,8 @@
 """Keeps the metadata log short: now and then the image is written down, and the log behind it goes.
 
+Each broker does so by itself. Who follows the log and has fallen behind its start is sent the snapshot that stands
+there (`snapshot_transfer.py`).
+
 A snapshot costs as much as the image is large, so one is taken when as many records have been committed as the last one
 had: a record costs the same however large the cluster is, and a start never reads much more than what is true.
 """
@@ -7,6 +10,7 @@ had: a record costs the same however large the cluster is, and a start never rea
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from zurau.broker.cluster_view import ClusterView
 from zurau.errors import DiskFault
@@ -28,11 +32,8 @@ RECORDS_MIN = 1000
 class MetadataSnapshots:
     """Invariant: the log begins at or before the older of the two snapshots that are kept."""
 
-    def __init__(self, world: World, metadata: Partition, view: ClusterView, *, trims: bool) -> None:
-        """`trims`: the log behind snapshots goes. Not where others follow it: a snapshot is not sent to them yet, so
-        who has fallen behind needs the log."""
+    def __init__(self, world: World, metadata: Partition, view: ClusterView) -> None:
         self._world = world
-        self._trims = trims
         self._metadata = metadata
         self._view = view
         self._last_offset = self._last_count = 0
@@ -57,10 +58,13 @@ class MetadataSnapshots:
         start(self._trim_behind(written))
 
     async def _trim_behind(self, written: Pending[Offset]) -> None:
+        disk, directory = self._world.disk, self._metadata.log.directory
         try:
             upto = await written
-            if self._trims:
-                await self._metadata.move_start(min(upto, self._metadata.safe_high_watermark))
+            if upto <= self._metadata.safe_high_watermark:
+                await self._metadata.move_start(upto)
+                start_offset = self._metadata.log.start_offset
+                await self._world.workers.run(partial(snapshots.remove_old, disk, directory, start_offset))
         except DiskFault as fault:
             log.warning("no snapshot of the metadata this time, the log stays as long as it is: %s", fault)
         finally:

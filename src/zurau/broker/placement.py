@@ -118,7 +118,7 @@ class Placement:
         """Open the metadata log. Who founds a cluster votes alone at first; who joins it hears who votes. Blocks."""
         me = ReplicaId(self._identity.broker_id, self._identity.directory_name)
         voters = (me,) if self._identity.is_founder else ()
-        replicas = Replicas(me, voters, others, has_company=self._identity.is_clustered)
+        replicas = Replicas(me, voters, others, has_company=self._identity.is_clustered, keeps_snapshots=True)
         return self._adopt(name, topic_id, replicas, self._open_files(name, topic_id, settings, replicas))
 
     def open_topic(self, topic: TopicImage, settings: LogSettings) -> list[Partition]:

@@ -43,6 +43,7 @@ class Replication:
         self.peers: Peers | None = None
         self.on_role_changed: Callable[[PartitionId, Role, Epoch], None] = _nobody_listens
         self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
+        self.on_snapshot_wanted: Callable[[PartitionId, ReplicaId, SnapshotPoint], None] = _nobody_sends
         self._is_pumping_soon = False
         self._wake_timer: Timer | None = None
         self._wake_ms = 0.0
@@ -82,7 +83,7 @@ class Replication:
             self._pump_soon()
 
     def fetch_snapshot(self, partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None:
-        """No log that others follow is trimmed behind a snapshot yet, so nobody is asked for one."""
+        self.on_snapshot_wanted(partition, leader, point)
 
     def alter_partition(self, partition: PartitionId, proposal: InSyncProposal) -> None:
         self.on_proposal(partition, proposal)
@@ -190,3 +191,7 @@ def _nobody_listens(partition: PartitionId, role: Role, epoch: Epoch) -> None:
 
 def _nobody_decides(partition: PartitionId, proposal: InSyncProposal) -> None:
     """Without a controller no in-sync set changes."""
+
+
+def _nobody_sends(partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None:
+    """Alone, nobody falls behind."""

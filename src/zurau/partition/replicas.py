@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import msgspec
+from msgspec.structs import replace
 
 from zurau.ids import BrokerId, Offset
 from zurau.journal.records import ReplicaFacts
@@ -31,6 +32,8 @@ class Replicas(msgspec.Struct, frozen=True):
     is_in_sync_mode: bool = False
     #: There may be others, even if none is known.
     has_company: bool = False
+    #: Its log goes behind snapshots of its own, and not as its leader's does.
+    keeps_snapshots: bool = False
 
 
 def make_replica(replicas: Replicas, log: Log, facts: ReplicaFacts, randomness: Randomness) -> ReplicaCore:
@@ -43,7 +46,14 @@ def make_replica(replicas: Replicas, log: Log, facts: ReplicaFacts, randomness: 
             randomness=randomness,
         )
     return make_quorum_replica(
-        replicas.me, replicas.voters, log, facts, randomness, replicas.others, has_company=replicas.has_company
+        replicas.me,
+        replicas.voters,
+        log,
+        facts,
+        randomness,
+        replicas.others,
+        has_company=replicas.has_company,
+        follows_start=not replicas.keeps_snapshots,
     )
 
 
@@ -56,6 +66,7 @@ def make_quorum_replica(
     others: tuple[BrokerId, ...] = (),
     *,
     has_company: bool = False,
+    follows_start: bool = True,
 ) -> Replica:
     return Replica(
         replica_id,
@@ -65,14 +76,16 @@ def make_quorum_replica(
         epoch=facts.epoch,
         voted_for=facts.voted_for,
         high_watermark=_high_watermark(log, facts),
-        settings=replica_settings(log.settings),
+        settings=replace(replica_settings(log.settings), follows_start=follows_start),
         randomness=randomness,
     )
 
 
 def _membership(voters: Voters, log: Log, facts: ReplicaFacts, *, is_alone: bool) -> Membership:
     if facts.voters:
-        return Membership.of(facts.voters, log.end_offset)
+        known = Membership.of(facts.voters, log.end_offset)
+        known.advance_start(log.start_offset)
+        return known
     is_new = not (log.end_offset or log.epochs.marks)
     # Whoever has forgotten who votes, and is not the only one who could, hears it from a leader: to believe that one
     # votes alone, or with those who began, would be to elect a second leader.

@@ -51,6 +51,7 @@ from zurau.replica.core.effects import (
 from zurau.replica.core.events import Event, Flushed, TimePassed
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.items import Batch, Item
+from zurau.replica.core.membership import Membership
 from zurau.replica.core.replica import ReplicaCore
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import NEVER_MS
@@ -261,6 +262,9 @@ class Shell:
 
     def _restart(self, effect: RestartLog) -> None:
         mark = effect.point.mark
+        if self._notes is not None and effect.point.voters:
+            # Before the log is another one: with these, an older log does no harm.
+            self._notes.save_voters(Membership(effect.point.voters).history)
         self._exclusively(Position(mark.epoch, 0), partial(self.log.restart, mark))
 
     def _exclusively(self, lowered: Position, work: Callable[[], None]) -> None:

@@ -55,15 +55,18 @@ class Snapshot(NamedTuple):
 NO_SNAPSHOT = Snapshot()
 
 
-def load_newest(disk: Disk, directory: str, log_start_offset: Offset) -> Snapshot:
-    """The newest snapshot that is whole; an empty one if there are none and the log tells it all.
+def load_newest(disk: Disk, directory: str, log_start_offset: Offset, log_end_offset: Offset) -> Snapshot:
+    """The newest snapshot that is whole; an empty one if there are none and the log tells it all. One that is ahead of
+    the log was fetched, and a crash came before the log was begun anew behind it.
 
     Raises `CorruptData` when neither is so.
     """
     for found in reversed(list_snapshots(disk, directory)):
+        if found.offset > log_end_offset:
+            continue
         path = f"{directory}/{found.file_name}"
         try:
-            return Snapshot(found.offset, _parse(disk.read_file(path) or b""))
+            return Snapshot(found.offset, parse(disk.read_file(path) or b""))
         except CorruptData as fault:
             log.error("%s is damaged (%s); what is older serves instead", path, fault)  # noqa: TRY400 - it says all
     if log_start_offset > 0:
@@ -76,11 +79,21 @@ def load_newest(disk: Disk, directory: str, log_start_offset: Offset) -> Snapsho
 
 def write(disk: Disk, directory: str, snapshot: SnapshotId, records: Iterable[StateRecord]) -> Offset:
     """Write a snapshot; returns up to where the log may go: the one before it. Blocks."""
-    disk.replace_file(f"{directory}/{snapshot.file_name}", _content(list(records)))
+    store(disk, directory, snapshot, _content(list(records)))
     found = list_snapshots(disk, directory)
-    for old in found[:-KEPT]:
-        disk.remove(f"{directory}/{old.file_name}")
     return found[-KEPT].offset if len(found) >= KEPT else 0
+
+
+def store(disk: Disk, directory: str, snapshot: SnapshotId, content: bytes) -> None:
+    """All of it or nothing. Blocks."""
+    disk.replace_file(f"{directory}/{snapshot.file_name}", content)
+
+
+def remove_old(disk: Disk, directory: str, log_start_offset: Offset) -> None:
+    """Those from which the log does not go on any more: one that stands where the log begins stays."""
+    for old in list_snapshots(disk, directory):
+        if old.offset < log_start_offset:
+            disk.remove(f"{directory}/{old.file_name}")
 
 
 def _content(records: list[StateRecord]) -> bytes:
@@ -92,7 +105,8 @@ def _content(records: list[StateRecord]) -> bytes:
     return bytes(content)
 
 
-def _parse(content: bytes) -> list[StateRecord]:
+def parse(content: bytes) -> list[StateRecord]:
+    """The records of a snapshot. Raises `CorruptData` if it is not what was written."""
     records: list[StateRecord] = []
     for header, batch in iter_batches(memoryview(content)):
         if not check_crc(batch, header):

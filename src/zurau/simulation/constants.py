@@ -82,6 +82,7 @@ DRAWN: dict[str, int] = {
     "broker.openings.OPENED_AT_ONCE": 1,
     "broker.known_leaders.FRAME_LEADERS_MAX": 1,
     "broker.metadata_snapshots.RECORDS_MIN": 1,
+    "broker.snapshot_transfer.PIECE_BYTES": 50,  # 1 works too, and takes ages
     "broker.producer_ids.BLOCK_IDS": 1,
     "broker.peers.connection.LARGE_BYTES": 1,
     "broker.peers.connection.PROGRESS_MS": 1,

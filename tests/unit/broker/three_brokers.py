@@ -35,6 +35,7 @@ class Node:
         self.id = broker_id
         self.clock = cluster.clock
         self.disk = SimulatedDisk(broker_id)
+        self.directory_id = bytes([broker_id] * 16)
         self.starts = 0
         self.broker: Broker | None = None
         self.start()
@@ -42,7 +43,7 @@ class Node:
     def start(self) -> None:
         self.starts += 1
         world = make_world(self.disk, self.clock, self.id * 1000 + self.starts, self.disk.boot_id)
-        identity = Identity(self.id, "cluster", bytes([self.id] * 16), is_founder=self.id == 1)
+        identity = Identity(self.id, "cluster", self.directory_id, is_founder=self.id == 1)
         self.broker = Broker(
             world,
             identity,
@@ -65,6 +66,12 @@ class Node:
     def lose_power(self) -> None:
         self.stop_timers()
         self.disk.crash()
+
+    def lose_disk(self) -> None:
+        """Its process too. What comes back has another one, which is empty."""
+        self.lose_power()
+        self.disk = SimulatedDisk(self.id + 32)
+        self.directory_id = bytes([self.id + 32] * 16)
 
     def stop_timers(self) -> None:
         """As a process that is gone."""

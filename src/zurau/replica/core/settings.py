@@ -31,6 +31,8 @@ class ReplicaSettings(msgspec.Struct, frozen=True):
     response_max_bytes: int = 4 << 20
     #: Whether a replica counts for what it has flushed, or for what it has written.
     waits_for_flush: bool = True
+    #: Whether a follower's log begins where its leader's does. One that keeps snapshots of its own is trimmed by these.
+    follows_start: bool = True
 
     @property
     def check_quorum_ms(self) -> int:

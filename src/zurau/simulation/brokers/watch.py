@@ -98,6 +98,7 @@ class Watch:
         return self._logs.setdefault((partition.topic_id, partition.name.partition), CommittedLog())
 
     def _compare(self, partition: Partition, offset: Offset, upto: Offset, log: CommittedLog) -> None:
+        offset = max(offset, partition.log.start_offset)  # a snapshot may have taken the place of what was before
         while offset < upto:
             try:
                 data = partition.log.read(offset, _READ_BYTES, upto, may_block=True)

@@ -43,6 +43,9 @@ class Kind(IntEnum):
     #: From and to somebody who is not known yet.
     HELLO = 9
     HELLO_ANSWER = 10
+    #: A piece of a snapshot of the metadata.
+    SNAPSHOT_ASK = 11
+    SNAPSHOT_PIECE = 12
 
 
 #: Kind, head and data: views of the bytes that came.
