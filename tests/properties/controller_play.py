@@ -34,6 +34,7 @@ from zurau.machines.controller.commands import (
     RegisterBroker,
     RenameReplica,
     ResourceType,
+    UnregisterBroker,
 )
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage, PartitionImage
@@ -159,7 +160,11 @@ class Play:
         check_growth(before, dict(self.image.partitions()))
         if is_whole:
             check_leaders(before, self.image, self.memory)
-        assert all(self.image.brokers[each].broker_epoch >= brokers[each].broker_epoch for each in brokers)
+        assert all(
+            self.image.brokers[each].broker_epoch >= brokers[each].broker_epoch
+            for each in brokers
+            if each in self.image.brokers
+        )
 
     def _count_new_topics(self) -> None:
         for key, partition in self.followed.partitions():
@@ -312,6 +317,17 @@ class Play:
             if reply is not LOST and not isinstance(reply, Refused):
                 assert reply.leader == self.image.partition(key).leader == known.preferred != known.leader
 
+    def _unregister(self, broker: int, really: int, _c: int) -> None:
+        broker_id = BrokerId(broker % BROKERS)
+        if really < 4 and broker_id in self.image.brokers:
+            holds = any(broker_id in partition.replicas for _, partition in self.image.partitions())
+            reply = self.ask(UnregisterBroker(broker_id))
+            assert reply is LOST or isinstance(reply, Refused) == holds
+            if reply is None:
+                assert broker_id not in self.image.brokers
+                self.memory.heard_ms.pop(broker_id, None)
+                self.memory.failed.pop(broker_id, None)
+
     def _reassign(self, which: int, members: int, how: int) -> None:
         partitions = sorted(self.image.partitions())
         if not partitions:
@@ -378,6 +394,7 @@ class Play:
         _elect,
         _reassign,
         _finish,
+        _unregister,
         _replace_controller,
         _repeat,
         _crash_soon,

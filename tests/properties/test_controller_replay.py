@@ -26,6 +26,7 @@ from zurau.machines.controller.commands import (
     RegisterBroker,
     RenameReplica,
     ReplaceConfigs,
+    UnregisterBroker,
 )
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
@@ -56,6 +57,7 @@ COMMANDS = st.one_of(
         st.lists(REPLICA_IDS, max_size=3).map(tuple),
         st.lists(st.integers(0, 40), max_size=3).map(tuple),
     ),
+    st.builds(UnregisterBroker, BROKER_IDS.map(BrokerId)),
     st.builds(ElectLeader, PARTITIONS, st.booleans()),
     st.builds(ReassignPartition, PARTITIONS, st.none() | REPLICAS.map(tuple), st.text(max_size=3), st.booleans()),
     st.builds(FinishReassignment, PARTITIONS, st.integers(0, 2), st.lists(REPLICA_IDS, max_size=3).map(tuple)),

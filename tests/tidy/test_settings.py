@@ -11,7 +11,7 @@ ONLY_TOLD = {
     "preallocate": "only false is taken",
     "log_dirs_rate": "a broker has one directory, so nothing moves between two",
     **dict.fromkeys(
-        ("drain", "leader_rate", "follower_rate", "leader_replicas", "follower_replicas"),
+        ("drain", "metadata_vote", "leader_rate", "follower_rate", "leader_replicas", "follower_replicas"),
         "looked up in the image, by the name that Kafka's tools know",
     ),
     "unclean_leader_election_enable": "only false is taken",

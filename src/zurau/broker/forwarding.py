@@ -41,6 +41,7 @@ _REPLIES: dict[str, tuple[type, Any]] = {
         (commands.ElectLeader, PartitionImage),
         (commands.ReassignPartition, None),
         (commands.FinishReassignment, None),
+        (commands.UnregisterBroker, None),
         (commands.RenameReplica, None),
         (commands.CreateTopic, TopicImage),
         (commands.DeleteTopic, None),

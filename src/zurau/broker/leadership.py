@@ -43,13 +43,25 @@ def nodes(replicas: tuple[BrokerId, ...]) -> list[int]:
 
 def leadership_of(topic: TopicImage, partition: PartitionImage, broker: Broker) -> Leadership:
     leader, epoch = _leader(topic, partition, broker)
-    if leader is None:
-        offline = nodes(partition.replicas) if partition.replicas == (broker.broker_id,) else []
-        return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER, NO_EPOCH, [], offline)
-    in_sync = nodes(partition.replicas)
+    brokers = broker.image.brokers
+    offline: list[int] = [each for each in partition.replicas if each not in brokers or brokers[each].is_fenced]
+    in_sync: list[int]
     if topic.is_in_sync_mode:
         in_sync = [replica.broker for replica in partition.in_sync]
-    return Leadership(ErrorCode.NONE, leader, epoch, in_sync, [])
+    elif offline or partition.target:
+        in_sync = [each for each in partition.replicas if each not in offline and each not in partition.adding]
+    else:
+        in_sync = nodes(partition.replicas)
+    if leader is None or leader in offline:
+        if broker.broker_id in partition.replicas and not is_here(topic, partition, broker):
+            offline.append(broker.broker_id)
+        there = [each for each in in_sync if each not in offline] if topic.is_in_sync_mode else []
+        return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER, NO_EPOCH, there, offline)
+    return Leadership(ErrorCode.NONE, leader, epoch, in_sync, offline)
+
+
+def is_here(topic: TopicImage, partition: PartitionImage, broker: Broker) -> bool:
+    return TopicPartition(topic.name, partition.index) in broker.partitions
 
 
 def _leader(topic: TopicImage, image: PartitionImage, broker: Broker) -> tuple[BrokerId | None, Epoch]:
@@ -76,21 +88,22 @@ def controller_of(broker: Broker) -> BrokerId:
 def coordinator_of(group_id: str, broker: Broker) -> BrokerId:
     """Who looks after a group, if that is known."""
     name = broker.groups.partition_of(group_id)
-    partition = broker.partitions.get(name)
-    if partition is None or partition.leader is None or partition.leads:
+    topic = broker.image.topics[name.topic]
+    leader = leadership_of(topic, topic.partitions[name.partition], broker).leader_id
+    if leader in (NO_LEADER, broker.broker_id):
         broker.groups_of(group_id)  # which says what is wrong, if something is
         return broker.broker_id
-    return partition.leader.broker
+    return leader
 
 
-def addresses(broker: Broker, caller: Caller, dialled: Address) -> list[BrokerAddress]:
+def addresses(broker: Broker, caller: Caller, dialled: Address, *, with_fenced: bool = False) -> list[BrokerAddress]:
     """Where clients find the brokers that are there: this one where they dialled it, the others by the listener of the
     same name."""
     found = []
     for image in broker.image.brokers.values():
         if image.broker_id == broker.broker_id:
             found.append(BrokerAddress(image.broker_id, dialled.host, dialled.port, image.rack))
-        elif not image.is_fenced:
+        elif with_fenced or not image.is_fenced:
             listener = next((each for each in image.listeners if each.name == caller.listener), None)
             if listener is not None:
                 found.append(BrokerAddress(image.broker_id, listener.host, listener.port, image.rack))

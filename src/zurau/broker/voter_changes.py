@@ -69,14 +69,18 @@ class VoterChanges:
         whose broker has another directory now is gone for good. Others join as long as there is room, two at a time."""
         core = self._metadata.shell.core
         assert isinstance(core, Replica), "the metadata log is always led by votes"
-        brokers = self._image().brokers
+        brokers, may_vote = self._image().brokers, self._image().may_vote
         names = {broker: ReplicaId(broker, image.directory_name) for broker, image in brokers.items()}
-        kept = [voter for voter in core.voters if names.get(voter.broker, voter) == voter]
-        joining = [each for broker, each in names.items() if each not in kept and not brokers[broker].is_fenced]
+        kept = [voter for voter in core.voters if names.get(voter.broker, voter) == voter and may_vote(voter.broker)]
+        absent = [each for broker, each in names.items() if each not in kept and not brokers[broker].is_fenced]
+        joining = [each for each in absent if may_vote(each.broker)]
         room = METADATA_VOTERS_MAX - len(kept)
         joining = sorted(joining)[: max(0, room)]
         if joining and (len(kept) + len(joining)) % 2 == 0:
             joining.pop()
+        if len(kept) < len(core.voters) and len(kept) % 2 == 0 and not joining:
+            # One may vote no more and nobody takes its place: of two the leader alone is left, of four three.
+            kept = sorted(kept, key=lambda voter: voter != core.id)[:-1]
         return tuple(sorted([*kept, *joining]))
 
     def _finish(self, partition: Partition, image: PartitionImage) -> None:

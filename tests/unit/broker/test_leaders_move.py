@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 from three_brokers import Cluster
 
+from zurau.api.kafka.describe_quorum import METADATA_LOG
 from zurau.broker.leadership import leadership_of
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, ConfigOperation, ResourceType
 from zurau.pending import start
+from zurau.simulation.client import SimulatedClient
 from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.add_raft_voter import AddRaftVoterRequest
+from zurau.wire.kafka.messages.describe_quorum import DescribeQuorumRequest
 from zurau.wire.kafka.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from zurau.wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from zurau.wire.kafka.messages.remove_raft_voter import RemoveRaftVoterRequest
+from zurau.wire.kafka.messages.unregister_broker import UnregisterBrokerRequest
 
 MODES = pytest.mark.parametrize("mode", ["quorum", "isr"])
 
@@ -138,3 +145,72 @@ def test_a_broker_that_starts_is_told_who_leads(cluster):
     assert TopicPartition("t", 0) not in other.broker.partitions
     assert other.broker.known_leaders.find(("nowhere", 0)) is None
     assert other.broker.image.brokers[BrokerId(leader)].is_active
+
+
+def produce_to(node, topic: str):
+    client = SimulatedClient(node)
+    data = [PartitionProduceData(index=0, records=client.batch(b"a"))]
+    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=data)])
+    return node.tell(request, 11)
+
+
+@MODES
+def test_who_asks_another_broker_than_the_leader_is_told_who_leads(cluster, mode):
+    cluster.create("t", replication_factor=1, replication_mode=mode)
+    cluster.pass_time(2000)
+    leader = cluster.leader_of("t")
+    other = next(node for node in cluster.nodes.values() if node.id != leader.id)
+    answer = produce_to(other, "t")
+    (told,) = answer.responses[0].partition_responses
+    assert (told.error_code, told.current_leader.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, leader.id)
+    assert told.current_leader.leader_epoch == leader.broker.partitions[TopicPartition("t", 0)].leader_epoch
+
+
+@MODES
+def test_a_dead_broker_is_shown_as_offline_and_not_in_sync(cluster, mode):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    dead = next(node for node in cluster.nodes.values() if node.id != cluster.leader_of("t").id)
+    dead.lose_power()
+    cluster.pass_time(8000)
+    leader = cluster.leader_of("t")
+    image = leader.broker.image.topics["t"]
+    shown = leadership_of(image, image.partitions[0], leader.broker)
+    assert shown.offline == [dead.id]
+    assert dead.id not in shown.in_sync
+    assert len(shown.in_sync) == 2
+
+
+def test_the_metadata_quorum_is_described_by_every_broker(cluster):
+    leaders, voters = set(), set()
+    for node in cluster.nodes.values():
+        (topic,) = node.tell(DescribeQuorumRequest(topics=[METADATA_LOG]), 2).topics
+        (described,) = topic.partitions
+        leaders.add(described.leader_id)
+        voters.add(tuple(sorted(each.replica_id for each in described.current_voters)))
+        assert all(each.log_end_offset > 0 for each in described.current_voters)
+    assert voters == {(1, 2, 3)}
+    assert len(leaders) == 1
+
+
+def test_a_vote_is_taken_away_and_given_back(cluster):
+    def voters() -> int:
+        return len(cluster.nodes[1].broker.metadata.partition.shell.core.membership.voters)
+
+    who = {"cluster_id": None, "voter_id": 3, "voter_directory_id": bytes([3] * 16)}
+    again = AddRaftVoterRequest(timeout_ms=1000, listeners=[], **who)
+    assert cluster.nodes[2].tell(again, 0).error_code == ErrorCode.DUPLICATE_VOTER
+    assert cluster.nodes[2].tell(RemoveRaftVoterRequest(**who), 0).error_code == ErrorCode.NONE
+    cluster.pass_time(5000)
+    assert voters() == 1, "two survive no more failures than one, and stop at more"
+    assert cluster.nodes[2].tell(again, 0).error_code == ErrorCode.NONE
+    cluster.pass_time(5000)
+    assert voters() == 3
+    unknown = RemoveRaftVoterRequest(cluster_id=None, voter_id=9, voter_directory_id=bytes(16))
+    assert cluster.nodes[2].tell(unknown, 0).error_code == ErrorCode.VOTER_NOT_FOUND
+
+
+def test_a_broker_is_unregistered_when_it_holds_nothing(cluster):
+    assert cluster.nodes[1].tell(UnregisterBrokerRequest(broker_id=3), 0).error_code == ErrorCode.INVALID_REQUEST
+    unknown = cluster.nodes[1].tell(UnregisterBrokerRequest(broker_id=9), 0)
+    assert unknown.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED

@@ -29,8 +29,14 @@ async def handle(request: DescribeClusterRequest, call: Call) -> DescribeCluster
         cluster_id=broker.cluster_id,
         controller_id=controller_of(broker),
         brokers=[
-            DescribeClusterBroker(broker_id=each.broker_id, host=each.host, port=each.port, rack=each.rack)
-            for each in addresses(broker, call.caller, call.dialled)
+            DescribeClusterBroker(
+                broker_id=each.broker_id,
+                host=each.host,
+                port=each.port,
+                rack=each.rack,
+                is_fenced=broker.image.brokers[each.broker_id].is_fenced,
+            )
+            for each in addresses(broker, call.caller, call.dialled, with_fenced=request.include_fenced_brokers)
         ],
         cluster_authorized_operations=authorized_operations.ON_CLUSTER if asks_rights else NOT_ASKED_FOR,
     )

@@ -11,9 +11,17 @@ from msgspec.structs import replace
 
 from zurau.api.kafka.call import LONG, Call
 from zurau.api.kafka.gathering import READ_COMMITTED, Gathering, Reading
+from zurau.api.kafka.leader_hints import MISLED, LeaderHints
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.wire.kafka.error_codes import ErrorCode
-from zurau.wire.kafka.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from zurau.wire.kafka.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
 
 TOPIC_IDS_SINCE = 13
 
@@ -26,7 +34,10 @@ async def handle(request: FetchRequest, call: Call) -> FetchResponse:
     max_bytes = min(request.max_bytes, call.broker.settings.fetch_max_bytes)
     await Gathering(readings, max_bytes, request.isolation_level, call).run(request.min_bytes, request.max_wait_ms)
     call.takes_long = call.takes_long or len(readings) > LONG
-    return FetchResponse(responses=await _by_topic(readings, request.isolation_level, call))
+    hints = LeaderHints(call)
+    responses = await _by_topic(readings, request.isolation_level, call, hints)
+    endpoints = [NodeEndpoint(**each._asdict()) for each in hints.endpoints()]
+    return FetchResponse(responses=responses, node_endpoints=endpoints)
 
 
 async def _name_once(request: FetchRequest, call: Call) -> list[Reading]:
@@ -49,14 +60,19 @@ def _topic_of(name: str, topic_id: bytes, call: Call) -> tuple[str, TopicId]:
     return (topic.name if topic is not None else ""), TopicId(topic_id)
 
 
-async def _by_topic(readings: list[Reading], isolation_level: int, call: Call) -> list[FetchableTopicResponse]:
+async def _by_topic(
+    readings: list[Reading], isolation_level: int, call: Call, hints: LeaderHints
+) -> list[FetchableTopicResponse]:
     topics: list[FetchableTopicResponse] = []
     for reading in readings:
         if topics and call.turns.is_over():
             await call.turns.next()
         if not topics or topics[-1].topic != reading.topic or topics[-1].topic_id != reading.topic_id:
             topics.append(FetchableTopicResponse(topic=reading.topic, topic_id=reading.topic_id, partitions=[]))
-        topics[-1].partitions.append(_partition_data(reading, isolation_level))
+        data = _partition_data(reading, isolation_level)
+        if reading.error in MISLED and (hint := hints.find(reading.topic, reading.wanted.partition)) is not None:
+            data = replace(data, current_leader=LeaderIdAndEpoch(**hint._asdict()))
+        topics[-1].partitions.append(data)
     return topics
 
 

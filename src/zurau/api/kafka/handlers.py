@@ -85,6 +85,9 @@ HANDLERS = _by_key(
         "ApiVersions": (),  # asked before anybody could say who it is
         "DescribeCluster": (),
         "DescribeQuorum": (cluster(DESCRIBE),),
+        "AddRaftVoter": (cluster(ALTER),),
+        "RemoveRaftVoter": (cluster(ALTER),),
+        "UnregisterBroker": (cluster(ALTER),),
         "UpdateFeatures": (cluster(ALTER),),
         "ElectLeaders": (cluster(ALTER),),
         "AlterPartitionReassignments": (cluster(ALTER),),

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from zurau.api.kafka.call import LONG, Call
+from zurau.api.kafka.leader_hints import MISLED, LeaderHints
 from zurau.api.timeouts import with_timeout
 from zurau.errors import ProtocolViolation, Refused
 from zurau.machines.controller.names import is_internal
@@ -20,6 +22,8 @@ from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -64,7 +68,12 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
         waiting = [each.acknowledged for each in written if not each.acknowledged.is_done]
         if waiting:
             await with_timeout(request.timeout_ms, all_of(waiting), call.broker.clock)
-    return ProduceResponse(responses=await _answer_all(outcomes, request.timeout_ms, call))
+    hints = LeaderHints(call)
+    responses = await _answer_all(outcomes, request.timeout_ms, call, hints)
+    endpoints = hints.endpoints()
+    if not endpoints:
+        return ProduceResponse(responses=responses)
+    return ProduceResponse(responses=responses, node_endpoints=[NodeEndpoint(**each._asdict()) for each in endpoints])
 
 
 async def _append_all(request: ProduceRequest, call: Call, later: list[Pending[Outcome]]) -> list[Outcomes]:
@@ -85,7 +94,9 @@ async def _append_all(request: ProduceRequest, call: Call, later: list[Pending[O
         call.connection.is_appending = False
 
 
-async def _answer_all(outcomes: list[Outcomes], timeout_ms: int, call: Call) -> list[TopicProduceResponse]:
+async def _answer_all(
+    outcomes: list[Outcomes], timeout_ms: int, call: Call, hints: LeaderHints
+) -> list[TopicProduceResponse]:
     """In turns. Written out, because most produces are for one partition, and `in_turns` costs as much as the rest."""
     topics, turns = [], call.turns
     for topic, partitions in outcomes:
@@ -93,7 +104,10 @@ async def _answer_all(outcomes: list[Outcomes], timeout_ms: int, call: Call) -> 
         for index, outcome in partitions:
             if answers and turns.is_over():
                 await turns.next()
-            answers.append(_answer(index, outcome, timeout_ms))
+            answer = _answer(index, outcome, timeout_ms)
+            if answer.error_code in MISLED and (hint := hints.find(topic, index)) is not None:
+                answer = replace(answer, current_leader=LeaderIdAndEpoch(**hint._asdict()))
+            answers.append(answer)
         topics.append(TopicProduceResponse(name=topic, partition_responses=answers))
         call.takes_long = call.takes_long or len(answers) > LONG
     return topics

@@ -20,12 +20,19 @@ from zurau.machines.controller.commands import (
     RegisterBroker,
     RenameReplica,
     ReserveBrokerId,
+    UnregisterBroker,
 )
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.decided import Decided
 from zurau.machines.controller.image import PEER_LISTENER, BrokerImage, ClusterImage
 from zurau.machines.controller.in_sync import Drafts
-from zurau.machines.controller.records import NO_EPOCH, BrokerIdReserved, BrokerRegistrationChanged, MetadataRecord
+from zurau.machines.controller.records import (
+    NO_EPOCH,
+    BrokerIdReserved,
+    BrokerRegistrationChanged,
+    BrokerUnregistered,
+    MetadataRecord,
+)
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.snapshot import broker_record
 from zurau.machines.machine import OffsetOf
@@ -186,6 +193,21 @@ def fence_silent(image: ClusterImage, sessions: BrokerSessions, now_ms: int) -> 
             for known in map(image.brokers.__getitem__, silent)
         ),
     ]
+
+
+def unregister_broker(image: ClusterImage, command: UnregisterBroker) -> Decided:
+    """Only one that holds nothing: what it holds would have nobody to look after it."""
+    known = image.brokers.get(command.broker_id)
+    if known is None:
+        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {command.broker_id}")
+    held = sum(command.broker_id in partition.replicas for _, partition in image.partitions())
+    if held:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"broker {command.broker_id} has replicas of {held} partitions; move them to other brokers first, with "
+            "`zurau cluster decommission` say",
+        )
+    return Decided([BrokerUnregistered(broker_id=known.broker_id, broker_epoch=known.broker_epoch)])
 
 
 def rename_replica(image: ClusterImage, sessions: BrokerSessions, command: RenameReplica) -> Decided:

@@ -25,6 +25,12 @@ class BrokerFencingChanged(Value):
     broker_id: BrokerId
 
 
+class BrokerRemoved(Value):
+    """A broker was unregistered."""
+
+    broker_id: BrokerId
+
+
 class TopicAdded(Value):
     topic: TopicImage
 
@@ -60,6 +66,7 @@ class BrokerConfigChanged(Value):
 Change = (
     BrokerAdded
     | BrokerFencingChanged
+    | BrokerRemoved
     | TopicAdded
     | PartitionsAdded
     | PartitionStatesChanged

@@ -9,6 +9,7 @@
 | `ElectLeader`         | `PartitionImage`: the partition as it is now              |
 | `ReassignPartition`   | None                                                      |
 | `FinishReassignment`  | None                                                      |
+| `UnregisterBroker`    | None                                                      |
 | `RenameReplica`       | None                                                      |
 | `CreateTopic`         | `TopicImage`: the topic as it is, or (validate_only) would be |
 | `DeleteTopic`         | None                                                      |
@@ -134,6 +135,12 @@ class FinishReassignment(Value):
     voters: tuple[ReplicaId, ...]
 
 
+class UnregisterBroker(Value):
+    """It is gone for good. If it comes after all, it has to register anew."""
+
+    broker_id: BrokerId
+
+
 class RenameReplica(Value):
     """A replica has lost something that it had promised, so it goes on as another one."""
 
@@ -209,6 +216,7 @@ ControllerCommand = (
     | ReassignPartition
     | FinishReassignment
     | RenameReplica
+    | UnregisterBroker
     | CreateTopic
     | DeleteTopic
     | CreatePartitions

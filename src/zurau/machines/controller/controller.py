@@ -14,6 +14,7 @@ from zurau.machines.controller.brokers import (
     register_broker,
     rename_replica,
     reserve_broker_id,
+    unregister_broker,
 )
 from zurau.machines.controller.commands import (
     AllocateProducerIds,
@@ -31,6 +32,7 @@ from zurau.machines.controller.commands import (
     RenameReplica,
     ReplaceConfigs,
     ReserveBrokerId,
+    UnregisterBroker,
 )
 from zurau.machines.controller.config_rules import ConfigRules, S
 from zurau.machines.controller.configs import alter_configs, replace_configs
@@ -45,7 +47,7 @@ from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
 from zurau.machines.machine import Decision, StateRecord, Ticket
 
-BrokerCommand = BrokerHeartbeat | RegisterBroker | ReserveBrokerId | RenameReplica
+BrokerCommand = BrokerHeartbeat | RegisterBroker | ReserveBrokerId | RenameReplica | UnregisterBroker
 
 
 class ControllerSettings(TopicDefaults, Protocol):
@@ -111,6 +113,8 @@ class Controller(Generic[S]):
                 return register_broker(image, rules, sessions, command, now_ms)
             case ReserveBrokerId():
                 return reserve_broker_id(image, sessions, command, now_ms)
+            case UnregisterBroker():
+                return unregister_broker(image, command)
             case RenameReplica():
                 return rename_replica(image, sessions, command)
 

@@ -12,6 +12,7 @@ from zurau.settings import INT64_MAX, setting
 DRAIN = "zurau.drain"
 #: A drained broker leads nothing that another could lead; one that is to go gets no new replicas and no vote either.
 NOT_DRAINED, LEADERS, EVERYTHING = "none", "leaders", "everything"
+METADATA_VOTE = "zurau.metadata.vote"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
@@ -27,6 +28,11 @@ class DynamicBrokerSettings:
         choices=(NOT_DRAINED, LEADERS, EVERYTHING),
         doc="leaders: this broker leads nothing that another could lead, until this is taken back. everything: it is "
         "to go, and gets no new replicas and no vote either. See `zurau cluster drain` and `decommission`.",
+    )
+    metadata_vote: bool = setting(
+        True,
+        METADATA_VOTE,
+        doc="Whether this broker may vote on the metadata; `kafka-metadata-quorum remove-controller` sets it to false.",
     )
     leader_rate: int = setting(
         INT64_MAX,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from zurau.ids import BrokerId, Epoch, PartitionId, ProducerId, ReplicaId, TopicId, TopicPartition, directory_name
-from zurau.machines.controller.dynamic import DRAIN, EVERYTHING, NOT_DRAINED
+from zurau.machines.controller.dynamic import DRAIN, EVERYTHING, METADATA_VOTE, NOT_DRAINED
 from zurau.machines.controller.names import collision_key, is_internal
 from zurau.machines.machine import Value
 
@@ -167,6 +167,15 @@ class ClusterImage(msgspec.Struct):
     def is_leaving(self, broker: BrokerId) -> bool:
         """It is to go: it gets nothing new."""
         return self.broker_configs.get(str(broker), {}).get(DRAIN) == EVERYTHING
+
+    @property
+    def leaving(self) -> frozenset[BrokerId]:
+        return frozenset(filter(self.is_leaving, self.brokers))
+
+    def may_vote(self, broker: BrokerId) -> bool:
+        """On the metadata."""
+        configs = self.broker_configs.get(str(broker), {})
+        return configs.get(DRAIN) != EVERYTHING and configs.get(METADATA_VOTE) != "false"
 
     def has_partition(self, name: TopicPartition) -> bool:
         topic = self.topics.get(name.topic)

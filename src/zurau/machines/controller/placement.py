@@ -10,7 +10,7 @@ are added later continue the same pattern, while the same brokers are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from zurau.errors import Refused
@@ -23,9 +23,15 @@ Rack = str | BrokerId
 Brokers = Mapping[BrokerId, BrokerImage]
 
 
-def place(brokers: Brokers, topic_id: TopicId, indexes: range, replication_factor: int) -> tuple[PartitionImage, ...]:
-    """Replicas for the partitions `indexes` of a topic, on brokers that are there to take them."""
-    active = [broker for broker in brokers.values() if broker.is_active]
+def place(
+    brokers: Brokers,
+    topic_id: TopicId,
+    indexes: range,
+    replication_factor: int,
+    leaving: Collection[BrokerId] = (),
+) -> tuple[PartitionImage, ...]:
+    """Replicas for the partitions `indexes` of a topic, on brokers that are there to take them, and stay."""
+    active = [broker for broker in brokers.values() if broker.is_active and broker.broker_id not in leaving]
     _check_replication_factor(replication_factor, len(active), len(brokers))
     racks = {broker.broker_id: broker.rack or broker.broker_id for broker in active}
     circle = _circle(racks)

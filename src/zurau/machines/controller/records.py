@@ -132,7 +132,13 @@ class ProducerIdsAllocated(MetadataRecord):
     next_producer_id: i64
 
 
+class BrokerUnregistered(MetadataRecord):
+    broker_id: i32
+    broker_epoch: i64
+
+
 RECORD_TYPES: dict[int, type[MetadataRecord]] = {
+    10: BrokerUnregistered,
     9: BrokerIdReserved,
     1: BrokerRegistered,
     2: TopicCreated,

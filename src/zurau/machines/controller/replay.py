@@ -12,6 +12,7 @@ from zurau.machines.controller.changes import (
     BrokerAdded,
     BrokerConfigChanged,
     BrokerFencingChanged,
+    BrokerRemoved,
     Change,
     PartitionsAdded,
     PartitionStatesChanged,
@@ -33,6 +34,7 @@ from zurau.machines.controller.records import (
     BrokerIdReserved,
     BrokerRegistered,
     BrokerRegistrationChanged,
+    BrokerUnregistered,
     ConfigsChanged,
     ConfigValue,
     MetadataRecord,
@@ -80,6 +82,13 @@ def _change_registration(image: ClusterImage, record: BrokerRegistrationChanged)
         broker, is_fenced=record.is_fenced, in_controlled_shutdown=record.in_controlled_shutdown
     )
     return BrokerFencingChanged(broker.broker_id)
+
+
+def _unregister_broker(image: ClusterImage, record: BrokerUnregistered) -> Change:
+    broker_id = BrokerId(record.broker_id)
+    del image.brokers[broker_id]
+    image.broker_configs.pop(str(broker_id), None)
+    return BrokerRemoved(broker_id)
 
 
 def _create_topic(image: ClusterImage, record: TopicCreated) -> Change:
@@ -190,6 +199,7 @@ def _changed(configs: Mapping[str, str], changes: Iterable[ConfigValue]) -> dict
 _APPLIERS: dict[type[MetadataRecord], Callable[[ClusterImage, Any], Change | None]] = {
     BrokerIdReserved: _reserve_id,
     BrokerRegistrationChanged: _change_registration,
+    BrokerUnregistered: _unregister_broker,
     PartitionsChanged: _change_partitions,
     TopicCreated: _create_topic,
     PartitionsCreated: _add_partitions,

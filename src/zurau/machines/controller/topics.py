@@ -112,7 +112,7 @@ def _first_partitions(image: ClusterImage, defaults: TopicDefaults, command: Cre
             defaults.default_replication_factor if replication_factor == DEFAULT else replication_factor
         )
         _check_partition_count(count)
-        return place(image.brokers, command.topic_id, range(count), replication_factor)
+        return place(image.brokers, command.topic_id, range(count), replication_factor, image.leaving)
     if (command.partition_count, command.replication_factor) != (DEFAULT, DEFAULT):
         raise Refused(
             ErrorCode.INVALID_REQUEST,
@@ -132,7 +132,7 @@ def _more_partitions(image: ClusterImage, topic: TopicImage, command: CreatePart
             f"topic {topic.name!r} has {len(topic.partitions)} partitions; the new count must be larger",
         )
     if command.assignments is None:
-        return place(image.brokers, topic.topic_id, indexes, topic.replication_factor)
+        return place(image.brokers, topic.topic_id, indexes, topic.replication_factor, image.leaving)
     if len(command.assignments) != len(indexes):
         raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

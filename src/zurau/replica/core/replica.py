@@ -9,6 +9,7 @@ order (`effects.py` says what has to be durable when), and come back with `TimeP
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Protocol
 
 from zurau.epochs import Position
@@ -37,6 +38,7 @@ from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.membership import Membership
 from zurau.replica.core.messages import Message
+from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Cause, Role
 from zurau.replica.core.serving import Serving
 from zurau.replica.core.state import ReplicaState
@@ -98,6 +100,13 @@ class ReplicaCore(ABC):
         if not isinstance(self._role, Serving):
             return None
         return self._role.low_watermark
+
+    @property
+    def followers(self) -> Mapping[ReplicaId, Progress]:
+        """What a leader knows of those that follow it. Read only."""
+        if not isinstance(self._role, Serving):
+            return {}
+        return self._role.followers
 
     @property
     def stored(self) -> Position:

@@ -6,7 +6,7 @@ whose position is not on this log is corrected at once, and says nothing about h
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from zurau.epochs import EpochMark, Position
 from zurau.ids import Offset
@@ -58,6 +58,10 @@ class Serving:
         progress.asked(fetch, state.log.position, state.now_ms)
         progress.park(fetch, state.now_ms + state.settings.fetch_wait_ms)
         return progress
+
+    @property
+    def followers(self) -> Mapping[ReplicaId, Progress]:
+        return self._followers
 
     @property
     def quiesced_with(self) -> tuple[ReplicaId, ...]:

@@ -100,10 +100,13 @@ APIS: dict[int, Api] = {
         Api(57, "UpdateFeatures", 0, 2),
         Api(60, "DescribeCluster", 0, 2),
         Api(61, "DescribeProducers", 0, 0),
+        Api(64, "UnregisterBroker", 0, 0),
         Api(65, "DescribeTransactions", 0, 0),
         Api(66, "ListTransactions", 0, 2),
         Api(74, "ListConfigResources", 0, 1),
         Api(75, "DescribeTopicPartitions", 0, 0),
+        Api(80, "AddRaftVoter", 0, 0),
+        Api(81, "RemoveRaftVoter", 0, 0),
     )
 }
 
