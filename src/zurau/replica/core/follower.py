@@ -18,8 +18,9 @@ class Follower:
 
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
-        #: When to stop waiting for the leader.
-        self._patience_ends_ms = state.randomized_deadline(state.settings.fetch_timeout_ms)
+        #: How long it waits for its leader, drawn once, and when it stops to.
+        self._patience_ms = state.randomized_deadline(state.settings.fetch_timeout_ms) - state.now_ms
+        self._patience_ends_ms = state.now_ms + self._patience_ms
         self._fetch_id: int | None = None
         self._ask_again_ms = 0
         #: The leader has answered, and its session goes on saying so: there is nothing to wait for.
@@ -37,7 +38,9 @@ class Follower:
 
     @property
     def deadline_ms(self) -> int:
-        return NEVER_MS if self._is_quiesced else min(self._patience_ends_ms, self._ask_again_ms)
+        if self._is_quiesced:
+            return NEVER_MS
+        return min(self._patience_ends_ms, self._ask_again_ms)
 
     def time_passed(self) -> Cause | None:
         state = self._state
@@ -153,7 +156,8 @@ class Follower:
         else:
             state.appended(state.log.merge(answer.marks, answer.batches))
             state.raise_high_watermark(min(answer.high_watermark, state.log.end_offset))
-            state.leader_start = max(state.leader_start, answer.log_start)
+            if answer.log_start > state.leader_start:
+                state.leader_start = answer.log_start
             state.follow_start()
         self._ask()
 
@@ -169,8 +173,7 @@ class Follower:
 
     def _hear_again(self, at_ms: int | None = None) -> None:
         self._heard_ms = self._state.now_ms if at_ms is None else at_ms
-        ends_ms = self._state.randomized_deadline(self._state.settings.fetch_timeout_ms)
-        self._patience_ends_ms = ends_ms if at_ms is None else ends_ms - self._state.now_ms + at_ms
+        self._patience_ends_ms = self._heard_ms + self._patience_ms
 
     def _leader_resigned(self, message: EndEpoch) -> Cause | None:
         state = self._state

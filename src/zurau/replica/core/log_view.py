@@ -38,15 +38,16 @@ class LogView:
     # Growing
 
     def append(self, item: Item) -> None:
+        epoch, end = self.position
         if isinstance(item, EpochMark):
-            assert item.start_offset >= self.end_offset, f"{item} in a log that ends at {self.end_offset}"
+            assert item.start_offset >= end, f"{item} in a log that ends at {end}"
             self.epochs.add(item)
             self.position = Position(item.epoch, item.start_offset)
             return
         # Not always where the log ended: what was between may have been removed by compaction.
-        assert item.base_offset >= self.end_offset, f"{item} in a log that ends at {self.end_offset}"
-        assert item.epoch == self.position.epoch, f"{item} after the mark of epoch {self.epochs.last}"
-        self.position = Position(item.epoch, item.next_offset)
+        assert item.base_offset >= end, f"{item} in a log that ends at {end}"
+        assert item.epoch == epoch, f"{item} after the mark of epoch {self.epochs.last}"
+        self.position = Position(epoch, item.base_offset + item.count)
 
     def wrote(self, count: int) -> None:
         """A leader's own batch, at the end."""

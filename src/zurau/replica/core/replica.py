@@ -43,6 +43,9 @@ from zurau.replica.core.roles import Cause, Role
 from zurau.replica.core.serving import Serving
 from zurau.replica.core.state import ReplicaState
 
+#: What happens with every commit. Of these, only one that comes late can find something due.
+_OFTEN = frozenset({Received, Flushed, RecordsWritten, RecordsOffered})
+
 
 class RoleHandler(Protocol):
     """What a replica does in one role. Each handler may say why the role ends (`roles.py`)."""
@@ -50,7 +53,9 @@ class RoleHandler(Protocol):
     role: Role
 
     @property
-    def deadline_ms(self) -> int: ...
+    def deadline_ms(self) -> int:
+        """Nothing is due before; it may be named early, and is looked at in every step."""
+
     def enter(self) -> Cause | None: ...
     def time_passed(self) -> Cause | None: ...
     def flushed(self) -> Cause | None: ...
@@ -62,6 +67,8 @@ class ReplicaCore(ABC):
         self._state = state
         self._role: RoleHandler | None = None
         self._is_in_step = False
+        #: Come back with `TimePassed` then, unless something else happens.
+        self.deadline_ms = 0
         self.id: ReplicaId = state.id
         #: Read only: whoever asks looks at it, and leaves it as it is.
         self.log: LogView = state.log
@@ -123,10 +130,6 @@ class ReplicaCore(ABC):
         """Whose sessions speak for them here."""
         return self._role.quiesced_with if isinstance(self._role, Follower | Serving) else ()
 
-    @property
-    def deadline_ms(self) -> int:
-        return self._role.deadline_ms if self._role is not None else 0
-
     @abstractmethod
     def refusal(self, *, acks_all: bool) -> str | None:
         """Why records cannot be written now; None if they can."""
@@ -145,21 +148,22 @@ class ReplicaCore(ABC):
         state = self._state
         state.effects = []
         kind = type(event)
-        time_passes = now_ms > state.now_ms or kind is TimePassed or self._role is None
-        state.now_ms = max(now_ms, state.now_ms)
+        if now_ms > state.now_ms:
+            state.now_ms = now_ms
         if kind is RecordsWritten:
             # They are in the log already, so they count even if the leadership in which they were written is over now.
             # A leader is told of its own records most often of all, and nobody else knows what to do with them.
             cause = self._handle_own(event)
             if cause is not None:  # pragma: no cover - who is voted out has not its own records to wait for
                 self._move(cause)
-        if time_passes:
+        if kind not in _OFTEN or state.now_ms >= self.deadline_ms:
             # Before anything else: one that was stopped for a while must not act on a leadership that is over.
             self._pass_time()
         if kind is not TimePassed and kind is not RecordsWritten:
-            cause = self._handle(event)
+            cause = self._receive(event.message) if kind is Received else self._handle(event)  # type: ignore[union-attr]
             if cause is not None:
                 self._move(cause)
+        self.deadline_ms = self._role.deadline_ms  # type: ignore[union-attr]
         self._is_in_step = False
         return tuple(state.effects)
 
@@ -167,19 +171,23 @@ class ReplicaCore(ABC):
         if self._role is None:
             self._begin()
         assert self._role is not None
-        self._move(self._role.time_passed())
+        cause = self._role.time_passed()
+        if cause is not None:
+            self._move(cause)
 
     def _handle(self, event: Event) -> Cause | None:
         assert self._role is not None
         kind = type(event)
-        if kind is Received:
-            return self._receive(event.message)  # type: ignore[union-attr]
         if kind is Flushed:
-            self._state.log.flush_done(event.number, event.upto)  # type: ignore[union-attr]
-            self._state.flush()
+            log = self._state.log
+            log.flush_done(event.number, event.upto)  # type: ignore[union-attr]
+            if log.flushed != log.position:
+                self._state.flush()
             return self._role.flushed()
         if kind is RecordsOffered:
             return self._handle_own(event)
+        if isinstance(self._role, Serving):
+            self._role.look_anew()
         return self._handle_rarely(event, self._role)
 
     def _handle_rarely(self, event: Event, role: RoleHandler) -> Cause | None:

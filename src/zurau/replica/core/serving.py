@@ -24,6 +24,8 @@ class Serving:
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
         self._followers: dict[ReplicaId, Progress] = {}
+        #: Nothing is due before. Worked out when it has come: what happens until then mostly moves it back.
+        self._deadline_ms = 0
         #: The leader's mark is committed, and with it everything before it: only now the high watermark is not too low.
         self.is_established = False
 
@@ -39,9 +41,30 @@ class Serving:
             self.is_established = True
             self._state.effects.append(LeadershipEstablished(self._state.epoch))
 
+    @property
+    def deadline_ms(self) -> int:
+        if self._deadline_ms <= self._state.now_ms:
+            self._deadline_ms = self._due_ms()
+        return self._deadline_ms
+
+    def _due_ms(self) -> int:
+        """When something is due, as things are."""
+        raise NotImplementedError
+
+    def look_anew(self) -> None:
+        """Something may be due at any moment."""
+        self._deadline_ms = 0
+
+    def _wait_began(self) -> None:
+        """A fetch was parked, or a flush begun. A leader waits for nothing shorter than a fetch waits for it."""
+        due_ms = self._state.now_ms + self._state.settings.fetch_wait_ms
+        if due_ms < self._deadline_ms:
+            self._deadline_ms = due_ms
+
     def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
         state = self._state
         state.append(Batch(state.epoch, state.log.end_offset, count, data, voters))
+        self.look_anew()
         self.tell_news()
 
     def answer_fetch(self, fetch: Fetch) -> Progress | None:
@@ -57,6 +80,7 @@ class Serving:
             return None
         progress.asked(fetch, state.log.position, state.now_ms)
         progress.park(fetch, state.now_ms + state.settings.fetch_wait_ms)
+        self._wait_began()
         return progress
 
     @property

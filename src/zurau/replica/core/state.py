@@ -166,6 +166,8 @@ class ReplicaState(msgspec.Struct):
 
     def follow_start(self) -> bool:
         """Delete what the leader has deleted, as far as it is committed and flushed here; true when that is more."""
+        if self.leader_start <= self.log.start_offset:
+            return False
         offset = min(self.leader_start, self.safe_high_watermark)
         if offset <= self.log.start_offset or not self.settings.follows_start:
             return False

@@ -85,8 +85,7 @@ class InSyncLeader(Serving):
 
     # Time
 
-    @property
-    def deadline_ms(self) -> int:
+    def _due_ms(self) -> int:
         look_ms = NEVER_MS if self._is_at_rest() else self._ask_again_ms
         return min(look_ms, self.parked_until_ms()[0])
 
@@ -127,6 +126,7 @@ class InSyncLeader(Serving):
         state = self._state
         state.log.wrote(event.count)
         state.flush()
+        self._wait_began()
         self._count()
         if self._followers:
             self.tell_news()

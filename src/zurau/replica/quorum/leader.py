@@ -41,13 +41,14 @@ class Leader(Serving):
 
     # Time
 
-    @property
-    def deadline_ms(self) -> int:
+    def _due_ms(self) -> int:
         if not self._followers:
             return NEVER_MS  # nobody to wait for, or to tell
         parked_ms, is_quiescent = self.parked_until_ms()
-        deadline_ms = self._quorum_lost_ms()
-        return min(deadline_ms, parked_ms) if is_quiescent else min(deadline_ms, parked_ms, self._begin_again_ms)
+        due_ms = min(self._quorum_lost_ms(), parked_ms)
+        if self._successor is not None:
+            due_ms = min(due_ms, self._hand_over_until_ms)
+        return due_ms if is_quiescent else min(due_ms, self._begin_again_ms)
 
     def time_passed(self) -> Cause | None:
         state = self._state
@@ -103,6 +104,7 @@ class Leader(Serving):
             self._own_moved_ms = state.now_ms
         log.wrote(event.count)
         state.flush()
+        self._wait_began()
         cause = None if state.settings.waits_for_flush else self._count()
         if self._followers:
             self.tell_news()
@@ -124,7 +126,8 @@ class Leader(Serving):
         cause = None
         if message.position.offset > self._state.high_watermark or not self.is_established or not self._state.is_voter:
             cause = self._count()
-        cause = cause or self._maybe_hand_over()
+        if self._successor is not None:
+            cause = cause or self._maybe_hand_over()
         self.tell(progress)
         return cause
 

@@ -14,4 +14,4 @@ def majority(voter_count: int) -> int:
 
 def committed_offset(stored: Collection[Offset]) -> Offset:
     """The offset that a majority has stored, given how far each voter has."""
-    return sorted(stored, reverse=True)[majority(len(stored)) - 1]
+    return sorted(stored)[len(stored) - majority(len(stored))]

@@ -37,12 +37,8 @@ ROLES: dict[Role, Callable[[ReplicaState], AnyRole]] = {
     Role.LEADER: Leader,
 }
 _FETCH_ID_BOUND = 1 << 48
-_USUAL: dict[Role, tuple[type[Message], ...]] = {
-    Role.FOLLOWER: (Fetched, HighWatermark),
-    Role.PROSPECTIVE: (),
-    Role.CANDIDATE: (),
-    Role.LEADER: (Fetch,),
-}
+#: What nearly every message is, to a role that hears it.
+_USUAL: dict[type[Message], type[AnyRole]] = {Fetch: Leader, Fetched: Follower, HighWatermark: Follower}
 
 
 class Replica(ReplicaCore):
@@ -124,11 +120,11 @@ class Replica(ReplicaCore):
         return None
 
     def _receive(self, message: Message) -> Cause | None:
-        state = self._state
-        assert self._role is not None
-        usual = type(message) in _USUAL[self._role.role] and state.leader in (state.id, message.sender)
-        if usual and message.epoch == state.epoch:
-            return self._role.receive(message)  # nearly every message: a fetch, or what a leader answers
+        state, role = self._state, self._role
+        assert role is not None
+        is_usual = message.epoch == state.epoch and type(role) is _USUAL.get(type(message))
+        if is_usual and state.leader in (message.sender, state.id):
+            return role.receive(message)
         is_pre_vote = isinstance(message, Vote) and message.is_pre
         if message.epoch > state.epoch and not is_pre_vote:
             # Whom to vote for is decided with it: one write to the disk, not two.
@@ -146,6 +142,7 @@ class Replica(ReplicaCore):
         if leader is not None and state.leader is None and message.epoch == state.epoch and leader != state.id:
             state.leader = leader
             self._move(Cause.LEADER_FOUND)
+        assert self._role is not None
         return self._role.receive(message)
 
     def _answer_vote(self, vote: Vote) -> None:

@@ -13,7 +13,7 @@ from zurau.replica.core.messages import (
     for_fetch,
     with_high_watermark,
 )
-from zurau.replica.session.messages import Addressed, Notice, SessionRequest, SessionResponse, has_news
+from zurau.replica.session.messages import ANSWERS, Addressed, Notice, SessionRequest, SessionResponse, has_news
 
 
 class Asked:
@@ -31,6 +31,11 @@ class Asked:
 
     def forget(self) -> None:
         self.sent = self.unchanged = None
+
+    @property
+    def stands(self) -> bool:
+        """The server knows what the partition asks now."""
+        return self.sent is not None and _is_same(self.sent, self.fetch)
 
 
 class SessionClient:
@@ -58,14 +63,16 @@ class SessionClient:
     # What replicas here ask
 
     def send(self, partition: PartitionId, message: Message) -> None:
-        if not isinstance(message, Fetch):
+        if type(message) is not Fetch:
             self._others.append((partition, message))
             return
         asked = self._asked.get(partition)
         if asked is None:
-            asked = self._asked[partition] = Asked(message)
+            self._asked[partition] = Asked(message)
+            self._unsent[partition] = None
+            return
         asked.fetch = message
-        if not self._stands(partition):
+        if not asked.stands:
             self._unsent[partition] = None
             self._unquiesce(partition)
             return
@@ -95,12 +102,12 @@ class SessionClient:
     @property
     def standing(self) -> dict[PartitionId, Fetch]:
         """What a request without names says: the fetches that are asked once more."""
-        return {each: asked.sent for each, asked in self._asked.items() if asked.sent and self._stands(each)}
+        return {each: asked.sent for each, asked in self._asked.items() if asked.sent and asked.stands}
 
     @property
     def answered_for(self) -> dict[PartitionId, Fetched]:
         """What a response without names says."""
-        return {each: asked.unchanged for each, asked in self._asked.items() if asked.unchanged and self._stands(each)}
+        return {each: asked.unchanged for each, asked in self._asked.items() if asked.unchanged and asked.stands}
 
     def next_request(self) -> SessionRequest | None:
         """What to send now, if anything. Without news it is a sign of life, and waits for news of the server; what
@@ -135,17 +142,17 @@ class SessionClient:
         self._answered = response.number
         self._server_session = response.server_session
         for partition in response.closed:
-            if not self._has_asked_since(partition):
+            if not self._has_asked_since(self._asked.get(partition)):
                 self._use_up(partition)
         self._answered_ms = now_ms
         heard: list[Addressed] = []
         for partition, message in response.messages:
-            if isinstance(message, Fetched | FetchRefused | HighWatermark):
-                answer = self._answer(partition, message)
-                if answer is not None:
-                    heard.append((partition, answer))
-            else:
+            if type(message) not in ANSWERS:
                 heard.append((partition, message))
+                continue
+            answer = self._answer(partition, message)  # type: ignore[arg-type]
+            if answer is not None:
+                heard.append((partition, answer))
         return tuple(heard)
 
     def progressed(self) -> None:
@@ -162,37 +169,33 @@ class SessionClient:
 
     def _answer(self, partition: PartitionId, message: Fetched | FetchRefused | HighWatermark) -> Message | None:
         """The answer to what the partition asks now; None when it is the answer to something else."""
-        if self._has_asked_since(partition):
-            return None
         asked = self._asked.get(partition)
-        if asked is None or asked.sent is None or not self._stands(partition):
-            if asked is not None and not isinstance(message, HighWatermark):
+        if asked is None or self._has_asked_since(asked):
+            return None
+        if not asked.stands:
+            if type(message) is not HighWatermark:
                 asked.forget()
             return None
+        assert asked.sent is not None
         fetch_id = asked.fetch.fetch_id
-        if isinstance(message, HighWatermark):
+        if type(message) is HighWatermark:
             asked.sent = with_high_watermark(asked.sent, message.high_watermark)
             asked.fetch = with_high_watermark(asked.fetch, message.high_watermark)
-        elif isinstance(message, FetchRefused) or has_news(message, asked.sent):
-            self._use_up(partition)
-        else:
+        elif type(message) is Fetched and not has_news(message, asked.sent):
             asked.unchanged = message
-        return for_fetch(message, fetch_id)
+        else:
+            self._use_up(partition)
+        return message if message.fetch_id == fetch_id else for_fetch(message, fetch_id)
 
-    def _stands(self, partition: PartitionId) -> bool:
-        """The server knows what the partition asks now."""
-        asked = self._asked.get(partition)
-        return asked is not None and asked.sent is not None and _is_same(asked.sent, asked.fetch)
-
-    def _has_asked_since(self, partition: PartitionId) -> bool:
+    def _has_asked_since(self, asked: Asked | None) -> bool:
         """Whether it asks something in a request that is still open: the last response is not about that."""
-        asked = self._asked.get(partition)
         return asked is not None and asked.sent is not None and asked.sent_in > self._answered
 
     def _use_up(self, partition: PartitionId) -> None:
         self._asked.pop(partition, None)
         self._unsent.pop(partition, None)
-        self._unquiesce(partition)
+        if partition in self.quiesced:
+            self._unquiesce(partition)
 
     def _unquiesce(self, partition: PartitionId) -> None:
         leader = self.quiesced.pop(partition, None)

@@ -6,7 +6,10 @@ import msgspec
 
 from zurau.replica.core.events import FetchProgressed, FollowerQuiesced, LeaderQuiesced, Unquiesced
 from zurau.replica.core.identity import PartitionId
-from zurau.replica.core.messages import Fetch, Fetched, Message
+from zurau.replica.core.messages import Fetch, Fetched, FetchRefused, HighWatermark, Message
+
+#: What answers a fetch.
+ANSWERS = frozenset({Fetched, FetchRefused, HighWatermark})
 
 Addressed = tuple[PartitionId, Message]
 Notice = tuple[PartitionId, LeaderQuiesced | FollowerQuiesced | Unquiesced | FetchProgressed]
@@ -36,8 +39,11 @@ class SessionResponse(msgspec.Struct, gc=False):
 
 def has_news(response: Message, asked: Fetch) -> bool:
     """Whether an answer says more than that the leader is alive."""
-    if not isinstance(response, Fetched):
-        return True
-    corrects = response.diverging is not None or response.snapshot is not None
-    has_moved = response.high_watermark > asked.high_watermark or response.log_start > asked.log_start
-    return bool(corrects or response.marks or response.batches) or has_moved
+    return (
+        type(response) is not Fetched
+        or bool(response.batches or response.marks)
+        or response.high_watermark > asked.high_watermark
+        or response.log_start > asked.log_start
+        or response.diverging is not None
+        or response.snapshot is not None
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zurau.replica.core.events import FollowerQuiesced, Unquiesced
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.messages import Fetch, Fetched, FetchRefused, HighWatermark, Message, with_high_watermark
-from zurau.replica.session.messages import Addressed, Notice, SessionRequest, SessionResponse, has_news
+from zurau.replica.session.messages import ANSWERS, Addressed, Notice, SessionRequest, SessionResponse, has_news
 
 
 class Waiting:
@@ -70,8 +70,9 @@ class SessionServer:
         for partition in request.closed:
             self._drop(partition)
         for partition, message in request.messages:
-            if isinstance(message, Fetch):
-                self._drop(partition)  # whatever there was to answer was about an older fetch
+            if type(message) is Fetch:
+                if partition in self._waiting:
+                    self._drop(partition)  # whatever there was to answer was about an older fetch
                 self._closed.pop(partition, None)
                 self._waiting[partition] = Waiting(message)
         self._asked_ms = now_ms
@@ -86,16 +87,17 @@ class SessionServer:
     # What replicas here answer
 
     def send(self, partition: PartitionId, message: Message) -> None:
-        if not isinstance(message, Fetched | FetchRefused | HighWatermark):
+        if type(message) not in ANSWERS:
             self._others.append((partition, message))
             return
         waiting = self._waiting.get(partition)
-        if waiting is None or waiting.fetch.fetch_id != message.fetch_id:
+        if waiting is None or waiting.fetch.fetch_id != message.fetch_id:  # type: ignore[union-attr]
             return  # an answer that took so long that something else is asked now, or nothing
-        if isinstance(message, HighWatermark):
+        if type(message) is HighWatermark:
             waiting.advance = message
             self._advances[partition] = None
             return
+        assert isinstance(message, Fetched | FetchRefused)
         waiting.has_news = has_news(message, waiting.fetch)
         if waiting.has_news or waiting.is_unanswered:
             waiting.answer = message
@@ -167,11 +169,13 @@ class SessionServer:
             if room <= 0:
                 break
             messages.append((partition, answer))
-            if isinstance(answer, Fetched) and answer.batches:
-                room -= sum(len(batch.data) for batch in answer.batches)
+            if type(answer) is Fetched:
+                for batch in answer.batches:
+                    room -= len(batch.data)
             if waiting.has_news:
                 del self._waiting[partition]
-                self._unquiesce(partition)
+                if partition in self.quiesced:
+                    self._unquiesce(partition)
             else:
                 waiting.is_unanswered, waiting.answer = False, None
                 self.quiesced[partition] = waiting.fetch.sender

@@ -17,11 +17,11 @@ from __future__ import annotations
 from zurau.ids import BrokerId, Epoch
 from zurau.ports import Randomness
 from zurau.replica.core.identity import PartitionId
-from zurau.replica.core.messages import Fetch, Fetched, FetchRefused, HighWatermark, Message
+from zurau.replica.core.messages import Fetch, Message
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import NEVER_MS, ReplicaSettings
 from zurau.replica.session.client import SessionClient
-from zurau.replica.session.messages import Addressed, Notice, SessionRequest, SessionResponse
+from zurau.replica.session.messages import ANSWERS, Addressed, Notice, SessionRequest, SessionResponse
 from zurau.replica.session.server import SessionServer
 
 _SESSION_BOUND = 1 << 48
@@ -68,6 +68,8 @@ class Sessions:
         self._settings = settings
         self._randomness = randomness
         self.peers: dict[BrokerId, Peer] = {}
+        #: Whom a partition here asked last. It asks no more than one.
+        self._asked: dict[PartitionId, BrokerId] = {}
         #: Those with which something has happened since `due` looked at them.
         self._touched: set[BrokerId] = set()
         #: With the others nothing is due before.
@@ -90,10 +92,13 @@ class Sessions:
 
     def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None:
         peer = self._peer(to)
-        if isinstance(message, Fetch):
-            self._withdraw(partition, but=to)  # one asks one leader
+        kind = type(message)
+        if kind is Fetch:
+            if self._asked.get(partition) != to:
+                self._withdraw(partition)
+                self._asked[partition] = to
             peer.client.send(partition, message)
-        elif isinstance(message, Fetched | FetchRefused | HighWatermark) or peer.server.is_open:
+        elif kind in ANSWERS or peer.server.is_open:
             peer.server.send(partition, message)
         else:
             peer.client.send(partition, message)
@@ -114,11 +119,10 @@ class Sessions:
         for peer in self.peers.values():
             peer.server.evict(partition)
 
-    def _withdraw(self, partition: PartitionId, but: BrokerId | None = None) -> None:
-        for broker, peer in self.peers.items():
-            if broker != but and peer.client.asks(partition) is not None:
-                self._touched.add(broker)
-                peer.client.withdraw(partition)
+    def _withdraw(self, partition: PartitionId) -> None:
+        broker = self._asked.pop(partition, None)
+        if broker is not None:
+            self._peer(broker).client.withdraw(partition)
 
     def evict(self, partition: PartitionId, broker: BrokerId) -> None:
         """What a replica there asked cannot be answered: it has to ask anew."""
