@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zurau.errors import CorruptData
+from zurau.log.settings import LogSettings
+from zurau.partition.admission import Admission, read_header
 from zurau.records import pure_walk
 from zurau.records.batch import HEADER_BYTES, parse_header, seal
 from zurau.records.builder import NewRecord, build_batch, write_varint
@@ -14,6 +16,9 @@ from zurau.records.record import iter_records
 from zurau.settings import INT64_MAX
 
 native = pytest.importorskip("zurau.records._walk", reason="the walker was not compiled here")
+
+#: Later than all records.
+NOW_MS = 2**48
 
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3)
 RECORDS = st.lists(
@@ -38,6 +43,34 @@ def both(payload: bytes, *question) -> pure_walk.Walked:
     found = native.walk(payload, *question)
     assert found == pure_walk.walk(payload, *question)
     return found
+
+
+@given(RECORDS, st.sampled_from([{}, {"cleanup_policy": ("compact",)}, {"max_message_bytes": 200}]), st.data())
+def test_what_is_taken_at_one_look_passes_every_rule_by_itself(records, rules, data):
+    batch = build_batch(records, producer_id=data.draw(st.integers(-1, 1)), base_sequence=data.draw(st.integers(-1, 3)))
+    for _ in range(data.draw(st.integers(0, 2))):
+        at = data.draw(st.integers(0, HEADER_BYTES - 1))
+        batch[at] = data.draw(st.sampled_from([0, 1, 2, 127, 128, 255]))
+    seal(batch)
+    admission, view = Admission(LogSettings(**rules)), memoryview(batch)
+    at_one_look = admission.read_plain(view, NOW_MS)
+    if at_one_look is not None:
+        header = read_header(view)
+        admission.check(view, header)
+        assert admission.examine(view, header, NOW_MS) == (view, at_one_look)
+
+
+@given(RECORDS)
+def test_what_is_built_is_taken_at_one_look(records):
+    batch = memoryview(build_batch(records))
+    assert Admission(LogSettings()).read_plain(batch, NOW_MS) == parse_header(batch)
+
+
+@given(RECORDS, st.data())
+def test_what_does_not_match_its_checksum_is_not_taken_at_one_look(records, data):
+    batch = build_batch(records)
+    batch[data.draw(st.integers(HEADER_BYTES, len(batch) - 1))] ^= 1
+    assert Admission(LogSettings()).read_plain(memoryview(batch), NOW_MS) is None
 
 
 @given(RECORDS)

@@ -36,7 +36,7 @@ from zurau.records.compression import Compression, TooLarge, decompress, likely_
 from zurau.records.frame_sizes import is_lz4_for_java
 from zurau.records.pure_walk import COUNT, IMPOSSIBLE_TIME, INT64_MIN, KEYLESS, PLACES_MAX
 from zurau.records.record import UNPACKED_BYTES_MAX
-from zurau.records.walk import FAULTS, IS_COMPILED, walk
+from zurau.records.walk import FAULTS, IS_COMPILED, plain_header, walk
 from zurau.settings import INT64_MAX, KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -77,18 +77,35 @@ def read_header(batch: memoryview) -> BatchHeader:
 class Admission:
     """The rules of a topic with these settings, which are looked up once and not for every batch."""
 
-    __slots__ = ("_after_ms", "_before_ms", "_codec", "_gives_time", "_max_bytes", "_needs_keys", "settings")
+    __slots__ = (
+        "_after_ms",
+        "_before_ms",
+        "_codec",
+        "_gives_time",
+        "_max_bytes",
+        "_needs_keys",
+        "_plain_bytes",
+    )
 
     def __init__(self, settings: LogSettings) -> None:
-        self.settings = settings
         self._max_bytes = settings.max_message_bytes
         self._needs_keys = "compact" in settings.cleanup_policy
         #: The codec under which batches are stored, or None for the producer's.
         self._codec = CODECS.get(settings.compression_type)
         #: Whether the time of the append counts, and not what producers say.
         self._gives_time = settings.message_timestamp_type == "LogAppendTime"
+        #: What may be taken as it is has no more bytes: none, where batches are changed.
+        self._plain_bytes = 0 if self._codec or self._gives_time else min(self._max_bytes, QUICK_BYTES)
         self._before_ms = settings.message_timestamp_before_max_ms
         self._after_ms = settings.message_timestamp_after_max_ms
+
+    def read_plain(self, batch: memoryview, now_ms: int) -> BatchHeader | None:
+        """The header of a batch that may enter as it is, if one look tells so: most are not packed, and in order. Of
+        others `read_header`, `check` and `examine` say what they are, or what is wrong with them."""
+        fields = plain_header(batch, self._plain_bytes, *self._window(now_ms), self._needs_keys)
+        if fields is None or crc32.iscsi(batch[CHECKED_FROM:]) != fields[4]:
+            return None
+        return BatchHeader(*fields)
 
     def check(self, batch: memoryview, header: BatchHeader) -> None:
         """Raise `Refused` for a batch whose header alone says that it may not enter."""
@@ -184,10 +201,7 @@ class Admission:
 
     def _walk(self, payload: memoryview, header: BatchHeader, now_ms: int) -> int:
         """Raise `Refused` unless all records may enter. Returns their largest timestamp."""
-        earliest, latest = INT64_MIN, INT64_MAX
-        if not self._gives_time:
-            earliest = now_ms - self._before_ms  # never too small for 64 bits: both are positive
-            latest = now_ms + self._after_ms if self._after_ms < INT64_MAX - now_ms else INT64_MAX
+        earliest, latest = self._window(now_ms)
         fault, places, max_timestamp = walk(
             payload, header.record_count, header.base_timestamp, earliest, latest, self._needs_keys
         )
@@ -198,6 +212,13 @@ class Admission:
             raise Refused(ErrorCode.INVALID_RECORD, FAULTS[fault] + where)
         code = ErrorCode.INVALID_RECORD if fault == KEYLESS else ErrorCode.INVALID_TIMESTAMP
         raise InvalidRecords(code, places, FAULTS[fault])
+
+    def _window(self, now_ms: int) -> tuple[int, int]:
+        """From when to when records may be."""
+        if self._gives_time:
+            return INT64_MIN, INT64_MAX
+        latest = now_ms + self._after_ms if self._after_ms < INT64_MAX - now_ms else INT64_MAX
+        return now_ms - self._before_ms, latest  # never too small for 64 bits: both are positive
 
     def _pack(self, payload: memoryview, header: BatchHeader, codec: Compression) -> memoryview:
         """Under the topic's codec. What was small may become large: the limit is for what is stored."""

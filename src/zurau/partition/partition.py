@@ -176,22 +176,27 @@ class Partition:
         A client's batches are written in the order of the calls. Raises `Refused` with nothing changed.
         """
         admission, now_ms = self._admission, self._clock.now_ms()
-        if admission.settings is not self.log.settings:
-            admission, now_ms = self._rules()
         admission.check(batch, header)
         self.shell.flushing.writer = client
-        if not self._validation.has_waiting(client) and admission.is_quick(batch, header):
-            try:
-                examined, stored = admission.examine(batch, header, now_ms)
-            except TooLarge:
-                return self._validation.join(batch, header, client)
-            return self._append_examined(examined, stored, now_ms)
-        return self._validation.join(batch, header, client)
+        if self._validation.has_waiting(client) or not admission.is_quick(batch, header):
+            return self._validation.join(batch, header, client)
+        try:
+            examined, stored = admission.examine(batch, header, now_ms)
+        except TooLarge:
+            return self._validation.join(batch, header, client)
+        return self._append_examined(examined, stored, now_ms)
+
+    def append_plain(self, batch: memoryview, client: Hashable = None) -> Appended | None:
+        """As `append`, of a batch that needs no closer look, as most; None if it does, and nothing is changed."""
+        admission, now_ms = self._admission, self._clock.now_ms()
+        header = None if self._validation.has_waiting(client) else admission.read_plain(batch, now_ms)
+        if header is None:
+            return None
+        self.shell.flushing.writer = client
+        return self._append_examined(batch, header, now_ms)
 
     def _rules(self) -> tuple[Admission, int]:
         """Of this moment, and the moment."""
-        if self._admission.settings is not self.log.settings:
-            self._admission = Admission(self.log.settings)
         return self._admission, self._clock.now_ms()
 
     def _append_examined(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
@@ -273,8 +278,10 @@ class Partition:
     def high_watermark_moved(self, offset: Offset) -> None:
         self.high_watermark = offset
         self.on_commit()
-        self._writers.release(offset)
-        self._readers.release(offset)
+        if self._writers:
+            self._writers.release(offset)
+        if self._readers:
+            self._readers.release(offset)
 
     def role_changed(self, role: Role, epoch: Epoch, leader: ReplicaId | None) -> None:
         """Who waits for a leader that is none any more, or another one's epoch, has no answer to expect."""
@@ -369,6 +376,7 @@ class Partition:
 
     def settings_changed(self, settings: LogSettings) -> None:
         self.log.settings = settings
+        self._admission = Admission(settings)
         self.shell.tell(SettingsChanged(replica_settings(settings)))
         self.shell.flushing.consider()
 

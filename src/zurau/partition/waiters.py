@@ -21,6 +21,9 @@ class Waiters:
         #: Heap of the keys of `_by_offset`.
         self._offsets: list[Offset] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._offsets)
+
     def __len__(self) -> int:
         return sum(map(len, self._by_offset.values()))
 

@@ -30,6 +30,11 @@ cdef enum:
     LEFT_OVER = 11
     IMPOSSIBLE_TIME = 12
 
+cdef enum:
+    HEADER_BYTES = 61
+    LENGTH_PREFIX_BYTES = 12
+    MAGIC = 2
+
 cdef int64_t LARGEST = 0x7FFFFFFFFFFFFFFF
 cdef int64_t SMALLEST = -LARGEST - 1
 
@@ -73,6 +78,57 @@ def walk(payload, int64_t count, int64_t base_timestamp, int64_t earliest, int64
     if found.fault == SOUND:
         return 0, (), found.max_timestamp
     return found.fault, tuple([found.places[index] for index in range(found.place_count)]), found.max_timestamp
+
+
+def plain_header(batch, int64_t max_bytes, int64_t earliest, int64_t latest, bint needs_keys):
+    """The fields of a batch's header if the batch is as most are: whole, not packed, from offset 0 on, and all records
+    sound; or None, and `admission.py` looks at everything by itself. The checksum is not looked at."""
+    cdef Py_buffer view
+    cdef Asked asked
+    cdef Found found
+    cdef const uint8_t* at
+    cdef int64_t last_delta, producer_id
+    PyObject_GetBuffer(batch, &view, PyBUF_SIMPLE)
+    try:
+        at = <const uint8_t*>view.buf
+        if view.len < HEADER_BYTES or view.len > max_bytes or at[16] != MAGIC:
+            return None
+        asked.count = signed(at + 57, 4)
+        last_delta = signed(at + 23, 4)
+        producer_id = signed(at + 43, 8)
+        if (
+            signed(at, 8) != 0
+            or signed(at + 8, 4) + LENGTH_PREFIX_BYTES != view.len
+            or signed(at + 21, 2) != 0
+            or asked.count < 1
+            or last_delta != asked.count - 1
+            or producer_id >= 0 and (signed(at + 51, 2) < 0 or signed(at + 53, 4) < 0)
+        ):
+            return None
+        asked.data = at + HEADER_BYTES
+        asked.size = view.len - HEADER_BYTES
+        asked.base_timestamp = signed(at + 27, 8)
+        asked.earliest = earliest
+        asked.latest = latest
+        asked.needs_keys = needs_keys
+        go(&asked, &found)
+        if found.fault != SOUND or found.max_timestamp != signed(at + 35, 8):
+            return None
+        return (
+            0, view.len, signed(at + 12, 4), MAGIC, <uint32_t>signed(at + 17, 4), 0, last_delta, asked.base_timestamp,
+            found.max_timestamp, producer_id, signed(at + 51, 2), signed(at + 53, 4), asked.count,
+        )
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef inline int64_t signed(const uint8_t* at, int size) noexcept nogil:
+    """A big-endian number of so many bytes."""
+    cdef uint64_t bits = 0
+    cdef int index
+    for index in range(size):
+        bits = bits << 8 | at[index]
+    return <int64_t>(bits << (64 - 8 * size)) >> (64 - 8 * size)
 
 
 def new_buffer(int64_t size):

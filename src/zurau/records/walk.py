@@ -12,8 +12,12 @@ except ImportError:  # nothing could be compiled where this was installed
     from zurau.records.pure_walk import find_time, walk
 
     IS_COMPILED = False
+try:
+    from zurau.records._walk import plain_header
+except ImportError:  # nothing was compiled, or before there was this
+    from zurau.records.pure_walk import plain_header
 
-__all__ = ["FAULTS", "IS_COMPILED", "find_time", "walk"]
+__all__ = ["FAULTS", "IS_COMPILED", "find_time", "plain_header", "walk"]
 
 #: What is wrong, in words. A verdict of keys and timestamps is about some records, the others about the first.
 FAULTS = {

@@ -84,11 +84,12 @@ async def _append_all(request: ProduceRequest, call: Call, later: list[Pending[O
         for topic in request.topic_data:
             written: list[tuple[int, Outcome]] = []
             outcomes.append((topic.name, written))
+            refused = _refused_for_all(topic.name, request.acks)
             for data in topic.partition_data:
                 if (written or len(outcomes) > 1) and turns.is_over():
                     call.connection.is_appending = True
                     await turns.next()
-                written.append((data.index, _append(topic.name, data, request, call, later)))
+                written.append((data.index, refused or _append(topic.name, data, request.acks, call, later)))
         return outcomes
     finally:
         call.connection.is_appending = False
@@ -121,32 +122,38 @@ def _require_success(outcomes: list[Outcomes]) -> None:
                 raise ProtocolViolation(f"a batch for {topic}-{index} is refused and acks=0: {outcome}")
 
 
-def _append(
-    topic: str, data: PartitionProduceData, request: ProduceRequest, call: Call, later: list[Pending[Outcome]]
-) -> Outcome:
+def _refused_for_all(topic: str, acks: int) -> Refused | None:
+    """Why no batch for this topic is taken."""
+    if acks not in (ACKS_ALL, 0, 1):
+        return Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {acks}")
+    if is_internal(topic):
+        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the brokers alone")
+    return None
+
+
+def _append(topic: str, data: PartitionProduceData, acks: int, call: Call, later: list[Pending[Outcome]]) -> Outcome:
     """What became of a batch. For one that takes long to examine, which is added to `later`, a place to be filled."""
-    acks = request.acks
     try:
-        if acks not in (ACKS_ALL, 0, 1):
-            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {acks}")
-        if is_internal(topic):
-            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the brokers alone")
         partition = call.broker.partition(topic, data.index)
         if acks == ACKS_ALL:
             partition.require_in_sync_replicas()
         batch = data.records
         if not isinstance(batch, memoryview) or not batch:
             raise Refused(ErrorCode.INVALID_RECORD, "there are no records for this partition in the request")
-        header = read_header(batch)
-        if call.version < ZSTD_SINCE and header.compression == Compression.ZSTD:
-            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {ZSTD_SINCE} or later")
-        appended = partition.append(batch, header, call.connection)
+        appended = partition.append_plain(batch, call.connection) or _append_closely(partition, batch, call)
     except Refused as refused:
         return refused
     if isinstance(appended, Pending):
         later.append(start(_append_later(partition, appended, acks)))
         return later[-1]
     return _written(partition, appended, acks)
+
+
+def _append_closely(partition: Partition, batch: memoryview, call: Call) -> Appended | Pending[Appended]:
+    header = read_header(batch)
+    if call.version < ZSTD_SINCE and header.compression == Compression.ZSTD:
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {ZSTD_SINCE} or later")
+    return partition.append(batch, header, call.connection)
 
 
 async def _append_later(partition: Partition, examined: Pending[Appended], acks: int) -> Outcome:
@@ -175,7 +182,8 @@ def _answer(index: int, outcome: Outcome, timeout_ms: int) -> PartitionProduceRe
         late = f"written, but not committed within {timeout_ms} ms; it may still be"
         return _refusal(index, Refused(ErrorCode.REQUEST_TIMED_OUT, late))
     try:
-        outcome.acknowledged.result()
+        if outcome.acknowledged.error is not None:
+            outcome.acknowledged.result()
     except Refused as refused:
         if refused.code == ErrorCode.KAFKA_STORAGE_ERROR:
             # To producers that would mean "not stored", and some would send it again as a new batch.

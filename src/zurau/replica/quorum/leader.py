@@ -104,9 +104,9 @@ class Leader(Serving):
             self._own_moved_ms = state.now_ms
         log.wrote(event.count)
         state.flush()
-        self._wait_began()
         cause = None if state.settings.waits_for_flush else self._count()
         if self._followers:
+            self._wait_began()
             self.tell_news()
         return cause
 
