@@ -15,7 +15,7 @@ except ImportError:  # nothing could be compiled where this was installed
 try:
     from zurau.records._walk import plain_header
 except ImportError:  # nothing was compiled, or before there was this
-    from zurau.records.pure_walk import plain_header
+    from zurau.records.pure_walk import plain_header  # type: ignore[assignment]
 
 __all__ = ["FAULTS", "IS_COMPILED", "find_time", "plain_header", "walk"]
 

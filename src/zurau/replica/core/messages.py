@@ -133,8 +133,6 @@ def with_high_watermark(fetch: Fetch, high_watermark: Offset) -> Fetch:
 
 def for_fetch(message: Fetched | FetchRefused | HighWatermark, fetch_id: int) -> Fetched | FetchRefused | HighWatermark:
     """The same, as an answer to another fetch that asks the same."""
-    if message.fetch_id == fetch_id:
-        return message
     match message:
         case Fetched():
             return Fetched(

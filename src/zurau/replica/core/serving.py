@@ -6,6 +6,7 @@ whose position is not on this log is corrected at once, and says nothing about h
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 
 from zurau.epochs import EpochMark, Position
@@ -20,7 +21,7 @@ from zurau.replica.core.settings import NEVER_MS
 from zurau.replica.core.state import ReplicaState
 
 
-class Serving:
+class Serving(ABC):
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
         self._followers: dict[ReplicaId, Progress] = {}
@@ -47,9 +48,9 @@ class Serving:
             self._deadline_ms = self._due_ms()
         return self._deadline_ms
 
+    @abstractmethod
     def _due_ms(self) -> int:
         """When something is due, as things are."""
-        raise NotImplementedError
 
     def look_anew(self) -> None:
         """Something may be due at any moment."""
