@@ -220,9 +220,15 @@ class Randomness(Protocol):
 
 
 class Observer(Protocol):
-    """Sees every step of every replica: for simulators, which check them."""
+    """Sees every step of every replica and all that sessions say: for simulators, which check them."""
 
     def stepped(self, partition: Any, replica: Any, event: Any, effects: Sequence[Any]) -> None: ...
+
+    def said(self, sessions: Any, to: BrokerId, it: Any) -> None:
+        """A request or a response of a session is about to be sent."""
+
+    def heard(self, sessions: Any, sender: BrokerId, it: Any) -> None:
+        """One has arrived; what it says is about to be delivered."""
 
 
 def raise_it(error: BaseException) -> None:

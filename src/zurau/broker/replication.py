@@ -14,6 +14,7 @@ from zurau.broker.peers.checking import check_records
 from zurau.broker.peers.decoding import decode_session
 from zurau.broker.peers.encoding import encode_session
 from zurau.ids import BrokerId, Epoch
+from zurau.partition import replicas
 from zurau.partition.shell import Shell
 from zurau.ports import Handshake, Peers, Timer, World
 from zurau.replica.core.events import LeaderDisconnected, Received
@@ -37,7 +38,8 @@ class Replication:
     def __init__(self, world: World, settings: ReplicaSettings | None = None) -> None:
         self._clock = world.clock
         self._disk = world.disk
-        self._sessions = Sessions(settings or ReplicaSettings(), world.randomness)
+        self._observer = world.observer
+        self._sessions = Sessions(settings or replicas.TIMING, world.randomness)
         self._shells: dict[PartitionId, Shell] = {}
         #: Set by whoever has connections to other brokers; without them there is nobody to send to.
         self.peers: Peers | None = None
@@ -99,6 +101,8 @@ class Replication:
         said = decode_session(frame)
         check_records(said)
         messages = self._sessions.receive(sender, said, self._now_ms())
+        if self._observer is not None:
+            self._observer.heard(self._sessions, sender, said)
         for to, reply in self._sessions.replies():
             self._say(to, reply)
         self._pass_on_notices()
@@ -160,6 +164,8 @@ class Replication:
         self._watch_deadline()
 
     def _say(self, to: BrokerId, it: SessionRequest | SessionResponse) -> None:
+        if self._observer is not None:
+            self._observer.said(self._sessions, to, it)
         if self.peers is not None:
             self.peers.send(to, encode_session(it))
 

@@ -20,6 +20,9 @@ from zurau.replica.core.settings import ReplicaSettings
 from zurau.replica.in_sync.replica import InSyncReplica
 from zurau.replica.quorum.replica import Replica
 
+#: How long replicas wait for each other. Read where it is used: a simulator puts hastier ones in its place.
+TIMING = ReplicaSettings()
+
 
 class Replicas(msgspec.Struct, frozen=True):
     """Of one partition, as the metadata names them."""
@@ -97,9 +100,9 @@ def _high_watermark(log: Log, facts: ReplicaFacts) -> Offset:
 
 
 def replica_settings(settings: LogSettings) -> ReplicaSettings:
-    return _settings(settings.waits_for_flush, settings.min_insync_replicas)
+    return _settings(TIMING, settings.waits_for_flush, settings.min_insync_replicas)
 
 
 @cache
-def _settings(waits_for_flush: bool, in_sync_min: int) -> ReplicaSettings:
-    return ReplicaSettings(waits_for_flush=waits_for_flush, in_sync_min=in_sync_min)
+def _settings(timing: ReplicaSettings, waits_for_flush: bool, in_sync_min: int) -> ReplicaSettings:
+    return replace(timing, waits_for_flush=waits_for_flush, in_sync_min=in_sync_min)

@@ -8,9 +8,11 @@ from random import Random
 from typing import Any
 
 from zurau.ids import BrokerId, TopicPartition, id_text
+from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.pending import Pending, start
 from zurau.replica.core.identity import PartitionId
 from zurau.simulation.brokers.agenda import Agenda
+from zurau.simulation.brokers.checkers.checks import Checks
 from zurau.simulation.brokers.clients.client import Client
 from zurau.simulation.brokers.clients.consumers import Consumer
 from zurau.simulation.brokers.clients.facts import FactTeller
@@ -27,6 +29,7 @@ from zurau.simulation.brokers.swarm import Swarm
 from zurau.simulation.brokers.trace import Trace
 from zurau.simulation.brokers.watch import Watch
 from zurau.simulation.peers import PeerNetwork
+from zurau.simulation.searching import Violation
 
 ORDERS, SHORT, FACTS, WIDE = "orders", "short", "facts", "wide"
 WIDE_PARTITIONS = 6
@@ -45,6 +48,7 @@ class SimulatedCluster:
         self.peer_network = PeerNetwork(self.agenda, Random(f"peers {swarm.seed}"))
         self.peer_network.delay_ms, self.peer_network.straggling = swarm.delay_ms, swarm.straggling
         self.watch = Watch()
+        self.checks = Checks(self)
         #: By each broker: others may hear of the same thing a little later.
         self.shown = {BrokerId(number): ShownTopics() for number in range(1, swarm.brokers + 1)}
         self.producer_ids: set[int] = set()
@@ -53,6 +57,7 @@ class SimulatedCluster:
         self.nodes = [SimulatedNode(self, BrokerId(number)) for number in range(1, swarm.brokers + 1)]
         self.is_calm = False
         self.clients: list[Client] = []
+        self._violation: Violation | None = None
         self._faults = faults
 
     def node(self, broker: BrokerId) -> SimulatedNode:
@@ -62,6 +67,15 @@ class SimulatedCluster:
     def is_lone(self) -> bool:
         """There is one broker. Nobody is behind it, and what it says is the latest at any time."""
         return len(self.nodes) == 1
+
+    def is_compacted(self, partition: PartitionId) -> bool:
+        """Whether its batches may be others on different brokers; also if nobody knows it any more."""
+        known = [
+            node.broker.image.topics_by_id[partition.topic_id].name
+            for node in self.nodes
+            if node.broker is not None and partition.topic_id in node.broker.image.topics_by_id
+        ]
+        return not known or known[0] in (FACTS, OFFSETS_TOPIC)
 
     def partition_name(self, partition: PartitionId) -> str:
         """As people know it, if a broker that is up knows it."""
@@ -118,6 +132,12 @@ class SimulatedCluster:
     def _ended(self, outcome: Pending[None]) -> None:
         if outcome.error is not None:
             self._raise(outcome.error)
+
+    def found(self, violation: Violation) -> None:
+        """By a checker, in the middle of something: the first one counts."""
+        if self._violation is None:
+            self._violation = violation
+            self._raise(violation)
 
     def unexpected(self, what: str, error: BaseException) -> None:
         """A defect showed where nobody would see it."""

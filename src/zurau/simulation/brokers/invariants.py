@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from zurau.simulation.brokers.checkers.checks import MEANINGS
 from zurau.simulation.searching import Violation
 
-INVARIANTS = {
+INVARIANTS = MEANINGS | {
     "AcknowledgedStays": "What was acknowledged with acks=all, or read by a consumer, is there for ever.",
     "OneValueAtAnOffset": "An offset holds one record: whoever reads it again, or is acknowledged, is told the same.",
     "NoneTwice": "A record that was sent once, or again and again by an idempotent producer, is there once.",

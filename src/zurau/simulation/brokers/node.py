@@ -43,7 +43,7 @@ class SimulatedNode:
         self.process: Process | None = None
         #: The broker, while it serves; and from when it is made.
         self.broker: Broker | None = None
-        self._watched: Broker | None = None
+        self.watched: Broker | None = None
         self._upkeep: Upkeep | None = None
         self._peers: PeerConnections | None = None
         self.connections: dict[Connection, None] = {}
@@ -79,7 +79,7 @@ class SimulatedNode:
     def _boot(self, process: Process) -> None:
         world = process.world()
         try:
-            broker = self._watched = self._make_broker(process, world)
+            broker = self.watched = self._make_broker(process, world)
             opening = start(broker.open())
         except ZurauError as error:
             self._would_not_start(error)
@@ -168,7 +168,7 @@ class SimulatedNode:
 
     def _is_down(self) -> None:
         process, self.process = self.process, None
-        self.broker = self._watched = None
+        self.broker = self.watched = None
         self._power_left = None
         if process is not None:
             process.end()
@@ -200,8 +200,8 @@ class SimulatedNode:
             self.agenda.after(self._down_ms, self.start)
 
     def stepped(self, process: Process) -> None:
-        if self._watched is not None and self.process is process:
-            self.cluster.watch.look(self, self._watched)
+        if self.watched is not None and self.process is process:
+            self.cluster.watch.look(self, self.watched)
 
     # Faults that end
 

@@ -64,7 +64,7 @@ class Process:
             randomness=randomness,
             boot_id=node.disk.boot_id,
             turns=ProcessTurns(self),
-            observer=ReplicaObserver(node.cluster) if node.cluster.trace.keeps_lines else None,
+            observer=ReplicaObserver(node),
         )
 
     # Its loop

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from zurau.partition import replicas
+from zurau.replica.core.settings import ReplicaSettings
 from zurau.simulation.brokers.cluster import SimulatedCluster
 from zurau.simulation.brokers.faults import KINDS, Fault, plan
 from zurau.simulation.brokers.invariants import INVARIANTS
-from zurau.simulation.brokers.swarm import Swarm, draw
+from zurau.simulation.brokers.swarm import Mode, Swarm, draw
 from zurau.simulation.brokers.trace import brokers_log_to
-from zurau.simulation.cluster.swarm import Mode
 from zurau.simulation.constants import constants
 from zurau.simulation.searching import Outcome, Search, Violation
 
@@ -50,7 +52,7 @@ def faults_of(kind: Kind, seed: int) -> tuple[Fault, ...]:
 def run_seed(kind: Kind, seed: int, faults: Sequence[Fault] | None = None, keeps_lines: bool = False) -> Outcome:
     """One history. Without `faults`, those of the seed."""
     swarm = swarm_of(kind, seed)
-    with constants(swarm.constants):
+    with constants(swarm.constants), _timing(swarm.timing):
         cluster = SimulatedCluster(swarm, plan(swarm) if faults is None else faults, keeps_lines=keeps_lines)
         with brokers_log_to(cluster.trace, cluster.reported):
             violation = _violation_in(cluster.run)
@@ -68,6 +70,16 @@ def run_seed(kind: Kind, seed: int, faults: Sequence[Fault] | None = None, keeps
         lines=tuple(trace.lines),
         turns=tuple(trace.turns),
     )
+
+
+@contextmanager
+def _timing(timing: ReplicaSettings) -> Iterator[None]:
+    """Replicas wait for each other so long."""
+    usual, replicas.TIMING = replicas.TIMING, timing
+    try:
+        yield
+    finally:
+        replicas.TIMING = usual
 
 
 def search(kind: Kind) -> Search[Fault]:

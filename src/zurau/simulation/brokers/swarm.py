@@ -7,13 +7,16 @@ them: a world in which everything goes wrong a little finds less than worlds in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 from zurau.broker.settings import BrokerSettings
 from zurau.log.settings import LogSettings
+from zurau.replica.core.settings import ReplicaSettings
 from zurau.simulation import constants
-from zurau.simulation.cluster.swarm import Mode
+
+Mode = Literal["quorum", "isr"]
 
 #: Faults after which a broker starts on what its disk has kept.
 CRASHES = ("PowerLoss", "PowerLossAt", "PowerLossAt", "RestartAndPowerLoss", "Kill")
@@ -47,6 +50,8 @@ class Swarm:
     request_timeout_ms: int
     log_settings: LogSettings
     broker_settings: BrokerSettings
+    #: How long replicas wait for each other.
+    timing: ReplicaSettings
     constants: Mapping[str, int]
 
     def __str__(self) -> str:
@@ -73,6 +78,12 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         auto_create_topics_enable=False,
         disk_low_bytes=0,
     )
+    patience = Random(f"patience {brokers} {mode} {seed}")
+    if brokers > 1:
+        session_ms = patience.choice([2000, 800])
+        broker_settings = replace(
+            broker_settings, broker_session_timeout_ms=session_ms, broker_heartbeat_interval_ms=session_ms // 5
+        )
     return Swarm(
         seed=seed,
         brokers=brokers,
@@ -93,7 +104,22 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         request_timeout_ms=rng.choice([300, 1500, 5000]),
         log_settings=log_settings,
         broker_settings=broker_settings,
+        timing=_timing(patience.choice([1, 2, 4]) if brokers > 1 else 1),
         constants=_constants(seed, brokers),
+    )
+
+
+def _timing(haste: int) -> ReplicaSettings:
+    """The usual one, or one in which there are more elections in the same time."""
+    usual = ReplicaSettings()
+    return replace(
+        usual,
+        fetch_timeout_ms=usual.fetch_timeout_ms // haste,
+        election_timeout_ms=usual.election_timeout_ms // haste,
+        retry_ms=usual.retry_ms // haste,
+        fetch_wait_ms=usual.fetch_wait_ms // haste,
+        stagger_ms=usual.stagger_ms // haste,
+        lag_max_ms=usual.lag_max_ms // haste,
     )
 
 
