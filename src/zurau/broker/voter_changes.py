@@ -21,6 +21,8 @@ from zurau.replica.quorum.replica import Replica
 #: How often it is looked whether somebody is to be added or removed.
 INTERVAL_MS = 500
 METADATA_VOTERS_MAX = 5
+#: A leader whose disk has less room does not change its voters: a change that is decided has to be written.
+ROOM_BYTES = 1 << 20
 
 
 class VoterChanges:
@@ -37,6 +39,7 @@ class VoterChanges:
         self._image = image
         self._submit = submit
         self._clock = world.clock
+        self._disk = world.disk
         self._turns = world.turns
         self._timer: Timer | None = None
         self._is_closed = False
@@ -97,5 +100,5 @@ class VoterChanges:
         if not partition.is_established or not isinstance(core, Replica) or not wanted or core.voters == wanted:
             return
         change = next_change(core.voters, wanted, core.is_caught_up)
-        if change is not None:
+        if change is not None and self._disk.free_bytes() >= ROOM_BYTES:
             partition.shell.tell(VoterChangeAsked(*change))

@@ -95,6 +95,7 @@ DRAWN: dict[str, int] = {
     "broker.placement.REOPEN_AT_A_TIME": 1,
     "broker.troubles.REST_MS": 1,
     "broker.troubles.REST_MAX_MS": 1,
+    "broker.voter_changes.ROOM_BYTES": 4096,
     "broker.upkeep.AT_A_TIME": 1,
     "broker.upkeep.SNAPSHOT_EVERY_BYTES": 1,
     "node.acceptor.BACKLOG": 1,

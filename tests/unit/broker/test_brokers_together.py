@@ -136,3 +136,16 @@ def test_consumers_read_from_the_leader(cluster):
     cluster.pass_time(2000)
     follower = next(node for node in cluster.nodes.values() if node is not cluster.leader_of("t"))
     assert SimulatedClient(follower).fetch("t").error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_leader_without_room_on_its_disk_leaves_its_voters_as_they_are_until_there_is():
+    cluster = Cluster()
+    first = cluster.nodes[BrokerId(1)]
+    first.disk.capacity_bytes = first.disk.used_bytes + 200_000
+    cluster.pass_time(10_000)
+    metadata = first.broker.metadata.partition
+    assert metadata.is_only_voter
+    assert not metadata.is_broken
+    first.disk.capacity_bytes = 1 << 30
+    cluster.pass_time(20_000)
+    assert len(metadata.shell.core.membership.voters) == 3

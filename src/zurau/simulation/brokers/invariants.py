@@ -17,6 +17,7 @@ INVARIANTS = MEANINGS | {
     "OnlyWhatIsCommitted": "Nobody reads at or above the high watermark.",
     "HighWatermarkNeverGoesBack": "A high watermark that was told or seen is never followed by a lower one.",
     "CommittedLogNeverChanges": "Below the high watermark, a log's bytes are the same at all times and everywhere.",
+    "CoreKnowsItsLog": "What a replica's core believes of its log is so, whenever all that it said is done.",
     "EpochsNeverGoBack": "A start leads in an epoch in which nothing was written before.",
     "OneLeaderPerEpoch": "Nobody leads in an epoch in which somebody else led; nor the same one again after a restart.",
     "CommittedOffsetsNeverGoBack": "A group finds the offset that it committed last.",

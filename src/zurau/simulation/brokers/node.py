@@ -200,8 +200,12 @@ class SimulatedNode:
             self.agenda.after(self._down_ms, self.start)
 
     def stepped(self, process: Process) -> None:
-        if self.watched is not None and self.process is process:
-            self.cluster.watch.look(self, self.watched)
+        touched = process.observer.touched
+        if touched and self.watched is not None and self.process is process:
+            self.cluster.watch.look(self, self.watched, touched)
+            shells = self.watched.replication._shells
+            for key in [key for key in touched if key not in shells or shells[key].is_settled]:
+                del touched[key]
 
     # Faults that end
 

@@ -25,8 +25,11 @@ class ReplicaObserver:
     def __init__(self, node: SimulatedNode) -> None:
         self._node = node
         self._cluster = node.cluster
+        #: Replicas that were told something, until everything that they said to that is done.
+        self.touched: dict[PartitionId, None] = {}
 
     def stepped(self, partition: PartitionId, replica: ReplicaCore, event: Event, effects: Sequence[Effect]) -> None:
+        self.touched[partition] = None
         if self._cluster.trace.keeps_lines and (effects or not isinstance(event, TimePassed)):
             name = self._cluster.partition_name(partition)
             self._cluster.trace.aside(f"   {name} {replica.id} {event_in_words(event)}")

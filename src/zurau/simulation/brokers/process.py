@@ -49,6 +49,7 @@ class Process:
         #: How much of the work of threads is held in its middle; the rest is done in one go, early or late. To change
         #: from thread to thread is what takes longest in a simulation.
         self._held_share = self.chance.choice([0.1, 0.3, 1.0])
+        self.observer = ReplicaObserver(node)
         self.workers = ProcessWorkers(self, self.chance.choice([1, 2, 4]))
         self.flusher = ProcessFlusher(self)
 
@@ -64,7 +65,7 @@ class Process:
             randomness=randomness,
             boot_id=node.disk.boot_id,
             turns=ProcessTurns(self),
-            observer=ReplicaObserver(node),
+            observer=self.observer,
         )
 
     # Its loop

@@ -6,6 +6,7 @@ there first. Everybody else who gets there has to have the same bytes; so has ev
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -14,6 +15,7 @@ from zurau.errors import DiskFault
 from zurau.ids import Epoch, Offset, TopicId
 from zurau.partition.partition import Partition
 from zurau.records.batch import iter_batches
+from zurau.replica.core.identity import PartitionId
 from zurau.simulation.brokers.invariants import broken, require
 
 if TYPE_CHECKING:
@@ -49,11 +51,16 @@ class Watch:
         damage = [f"{name}: {one}" for name, it in broker.partitions.items() for one in it.log.damage]
         damage += broker.journal.damage
         require(not damage, "NoFalseDamage", f"{node}: {damage[:3]}")
-        self.look(node, broker)
+        self.look(node, broker, list(broker.replication._shells))
 
-    def look(self, node: SimulatedNode, broker: Broker) -> None:
+    def look(self, node: SimulatedNode, broker: Broker, touched: Iterable[PartitionId]) -> None:
+        """At partitions whose replicas have been told something."""
         compared = self._compared
-        for partition in broker.partitions.values():
+        for key in touched:
+            shell = broker.replication._shells.get(key)
+            if shell is None:
+                continue
+            partition: Partition = shell._owner  # type: ignore[assignment]
             high_watermark = partition.high_watermark
             if compared.get(partition) != high_watermark:
                 self._moved(node, partition, high_watermark)
@@ -61,6 +68,18 @@ class Watch:
                 self._leads(node, partition)
             if partition.is_established and partition not in self._leading:
                 self._is_established(node, partition)
+            if partition.shell.is_settled and not partition.shell.is_stopped:
+                self._fits(node, partition)
+
+    def _fits(self, node: SimulatedNode, partition: Partition) -> None:
+        """What the core believes of its log is so."""
+        believed, log = partition.shell.core.log, partition.log
+        start = max(believed.start_offset, log.start_offset)
+        found = [mark for mark in log.epochs.marks if mark.start_offset > start]
+        marks = [mark for mark in believed.epochs.marks if mark.start_offset > start]
+        fits = believed.end_offset == log.end_offset and marks == found
+        seen = f"{partition.name} on {node}: {believed.position} and {marks}; its log has {log.position} and {found}"
+        require(fits, "CoreKnowsItsLog", seen)
 
     def _moved(self, node: SimulatedNode, partition: Partition, high_watermark: Offset) -> None:
         log = self._log_of(partition)
