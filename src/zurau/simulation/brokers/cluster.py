@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from zurau.ids import BrokerId, TopicPartition, id_text
-from zurau.machines.controller.names import OFFSETS_TOPIC
+from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
 from zurau.pending import Pending, start
 from zurau.replica.core.identity import PartitionId
 from zurau.simulation.brokers.agenda import Agenda
@@ -58,6 +58,7 @@ class SimulatedCluster:
         self.is_calm = False
         self.clients: list[Client] = []
         self._violation: Violation | None = None
+        self._has_lost_disk = False
         self._faults = faults
 
     def node(self, broker: BrokerId) -> SimulatedNode:
@@ -67,6 +68,32 @@ class SimulatedCluster:
     def is_lone(self) -> bool:
         """There is one broker. Nobody is behind it, and what it says is the latest at any time."""
         return len(self.nodes) == 1
+
+    def some_leader(self, number: int) -> SimulatedNode | None:
+        """Who leads one of the partitions that everybody uses, or the metadata."""
+        leaders = [
+            node
+            for node in self.nodes
+            if node.broker is not None
+            for partition in node.broker.partitions.values()
+            if partition.leads and partition.name.topic in (ORDERS, SHORT, METADATA_TOPIC)
+        ]
+        return leaders[number % len(leaders)] if leaders else None
+
+    def may_lose_disk(self, node: SimulatedNode) -> bool:
+        """A replicated log survives the loss of one disk, unless that was the last one in sync. Only brokers that know
+        everything are asked."""
+        serving = [each.broker for each in self.nodes if each.broker is not None]
+        if self._has_lost_disk or len(serving) < len(self.nodes):
+            return False
+        alone = any(
+            [replica.broker for replica in partition.in_sync] == [node.broker_id]
+            for broker in serving
+            for _, partition in broker.image.partitions()
+        )
+        is_young = any(len(broker.metadata.partition.shell.core.membership.voters) < 3 for broker in serving)
+        self._has_lost_disk = not alone and not is_young
+        return self._has_lost_disk
 
     def is_compacted(self, partition: PartitionId) -> bool:
         """Whether its batches may be others on different brokers; also if nobody knows it any more."""

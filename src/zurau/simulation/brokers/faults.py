@@ -229,12 +229,57 @@ class PowerLossOfAll(PeerFault):
             self._until_over(cluster, each.start)
 
 
+class LeaderLost(PeerFault):
+    """Whoever leads one of the partitions is killed, or its power goes."""
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        leader = cluster.some_leader(self.number) or node
+        if self.number % 2:
+            leader.kill()
+        else:
+            leader.lose_power()
+        self._until_over(cluster, leader.start)
+
+
+class LeaderIsolated(PeerFault):
+    """No other broker hears whoever leads one of the partitions, or it hears none, or both."""
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        leader = (cluster.some_leader(self.number) or node).broker_id
+        others = [each.broker_id for each in cluster.nodes if each.broker_id != leader]
+        how = self.number % 3
+        if how != 1:
+            self._stall(cluster, [(leader, other) for other in others])
+        if how != 2:
+            self._stall(cluster, [(other, leader) for other in others])
+
+
+class Split(PeerFault):
+    """The brokers are in two parts that do not hear each other."""
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        brokers = [each.broker_id for each in cluster.nodes]
+        part = {broker for broker in brokers if self.number >> broker & 1}
+        pairs = [(one, other) for one in part for other in brokers if other not in part]
+        self._stall(cluster, pairs + [(other, one) for one, other in pairs])
+
+
+class Wipe(PeerFault):
+    """Its disk is replaced by an empty one, under another name, if what it had is elsewhere. Once in a history."""
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        if cluster.may_lose_disk(node):
+            node.replace_disk()
+            self._until_over(cluster, node.start)
+
+
 KINDS: dict[str, type[Fault]] = {
     kind.__name__: kind
     for kind in (
         Kill, PowerLoss, PowerLossAt, Restart, RestartAndPowerLoss, Pause, ClockJump, FullDisk, FailingFlush,
         SlowFlush, SlowDisk, BusyMachine, ColdCache, Reset, Deafen, Silence,
         PeersReset, Isolate, PeersDeafen, PeersSilence, OnePair, PowerLossOfAll,
+        LeaderLost, LeaderIsolated, Split, Wipe,
     )
 }  # fmt: skip
 

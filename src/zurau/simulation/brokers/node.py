@@ -40,6 +40,8 @@ class SimulatedNode:
         self.agenda = cluster.agenda
         self.broker_id = broker_id
         self.disk = SimulatedDisk(self.swarm.seed * 16 + broker_id)
+        #: How many disks there were before it.
+        self.disk_number = 0
         self.process: Process | None = None
         #: The broker, while it serves; and from when it is made.
         self.broker: Broker | None = None
@@ -93,7 +95,9 @@ class SimulatedNode:
         if not others:
             return Broker(world, load_identity(world.disk, world.randomness, self.broker_id), *settings)
         # Who is in the cluster is decided elsewhere: these are told.
-        identity = Identity(self.broker_id, CLUSTER_ID, bytes([self.broker_id]) * 16, is_founder=self.broker_id == 1)
+        is_founder = self.broker_id == 1 and not self.disk_number
+        directory_id = bytes([self.broker_id + 16 * self.disk_number]) * 16
+        identity = Identity(self.broker_id, CLUSTER_ID, directory_id, is_founder=is_founder)
         broker = Broker(world, identity, *settings, others=others)
         handshake = Handshake(
             self.broker_id, CLUSTER_ID, identity.directory_id, world.randomness.bytes(16), is_metadata_empty=False
@@ -161,6 +165,12 @@ class SimulatedNode:
     def lose_power(self) -> None:
         self._is_down()
         self.disk.crash()
+
+    def replace_disk(self) -> None:
+        """The old one is gone, with everything on it."""
+        self._is_down()
+        self.disk_number += 1
+        self.disk = SimulatedDisk(self.swarm.seed * 16 + self.broker_id + 8)
 
     def fail_power_after(self, operations: int, down_ms: float) -> None:
         """At the next operation of the disk but so many, whoever does it."""
