@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from three_brokers import IDS, Cluster
 
+from zurau.ids import BrokerId, TopicPartition
 from zurau.simulation.client import SimulatedClient
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -149,3 +150,18 @@ def test_a_leader_without_room_on_its_disk_leaves_its_voters_as_they_are_until_t
     first.disk.capacity_bytes = 1 << 30
     cluster.pass_time(20_000)
     assert len(metadata.shell.core.membership.voters) == 3
+
+
+@pytest.mark.parametrize("mode", ["quorum", "isr"])
+def test_a_replica_that_lost_its_disk_has_at_no_time_the_name_under_which_it_was_counted(cluster, mode):
+    cluster.create("orders", replication_mode=mode)
+    cluster.pass_time()
+    node = cluster.nodes[BrokerId(2)]
+    old = node.broker.identity.directory_name
+    node.lose_disk()
+    cluster.pass_time(3000)
+    node.start()
+    for _ in range(3000):
+        cluster.pass_time(1)
+        assert old not in {partition.shell.core.id.directory for partition in node.broker.partitions.values()}
+    assert TopicPartition("orders", 0) in node.broker.partitions

@@ -43,7 +43,7 @@ class Node:
     def start(self) -> None:
         self.starts += 1
         world = make_world(self.disk, self.clock, self.id * 1000 + self.starts, self.disk.boot_id)
-        identity = Identity(self.id, "cluster", self.directory_id, is_founder=self.id == 1)
+        identity = Identity(self.id, "cluster", self.directory_id, is_founder=self.directory_id == bytes([1] * 16))
         self.broker = Broker(
             world,
             identity,

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
+from msgspec import structs
+
 from zurau.broker.settings import BrokerSettings
 from zurau.log.settings import LogSettings
 from zurau.replica.core.settings import ReplicaSettings
@@ -112,7 +114,7 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
 def _timing(haste: int) -> ReplicaSettings:
     """The usual one, or one in which there are more elections in the same time."""
     usual = ReplicaSettings()
-    return replace(
+    return structs.replace(
         usual,
         fetch_timeout_ms=usual.fetch_timeout_ms // haste,
         election_timeout_ms=usual.election_timeout_ms // haste,
