@@ -429,7 +429,7 @@ class Broker:
         """Do what a committed change means for this broker."""
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
-                self._openings.begin(topic)
+                self._begin_opening(topic)
             case TopicConfigChanged(topic):
                 self.placement.tune(topic, self._settings_of(topic))
             case PartitionStatesChanged(topic, partitions):
@@ -453,6 +453,12 @@ class Broker:
             self.groups.stop_on(name)
             self.troubles.forget(name)
         if any(self.broker_id in each.replicas and not self.placement.has(topic, each) for each in partitions):
+            self._begin_opening(topic)
+
+    def _begin_opening(self, topic: TopicImage) -> None:
+        """Not before the image holds this start: until then it may mean replicas of a directory that is lost, and to
+        begin with nothing under their names would be to vote as if nothing had been promised. `open` opens them all."""
+        if self.broker_epoch >= 0:
             self._openings.begin(topic)
 
     def opened(self, topic_id: TopicId) -> Pending[None]:

@@ -194,16 +194,8 @@ class Placement:
         me = image.replica_on(self._identity.broker_id)
         assert me is not None, "only what is placed here is opened"
         others = tuple(replica.broker for replica in image.replica_ids if replica != me)
-        if others and me.directory not in self._names_here(LogId(topic.topic_id, image.index)):
-            # The image means a directory that is lost, and does not know this one yet. To begin with nothing under that
-            # name would be to vote as if nothing had been promised.
-            me = me._replace(directory=self._identity.directory_name)
         founders = image.founders if me in image.founders else ()
         return Replicas(me, founders, others, is_in_sync_mode=topic.is_in_sync_mode)
-
-    def _names_here(self, log_id: LogId) -> tuple[str, str]:
-        """What a replica of this directory may be called."""
-        return self._identity.directory_name, self._journal.facts(log_id).directory
 
     def _adopt(self, name: TopicPartition, topic_id: TopicId, replicas: Replicas, files: OpenedFiles) -> Partition:
         notes = self._journal.notes_of(LogId(topic_id, name.partition))
