@@ -78,4 +78,8 @@ def test_a_new_replica_begins_where_the_leaders_log_does(cluster):
     lost.start()
     cluster.pass_time(20_000)
     stored = lost.broker.partitions[name].log
-    assert (stored.start_offset, stored.end_offset) == (2, 3)
+    # Behind the records: its old name votes no more, and its new one does.
+    assert (stored.start_offset, stored.end_offset) == (2, 5)
+    assert (
+        lost.broker.partitions[name].shell.core.id in cluster.leader_of("t").broker.partitions[name].shell.core.voters
+    )
