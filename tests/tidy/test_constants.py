@@ -97,7 +97,9 @@ FIXED = {
         client.groups.consumer.COMMIT_INTERVAL_S client.groups.consumer.ROUND_S client.groups.consumer.HURRY_S
         client.groups.membership.STOP_PATIENCE_S client.groups.membership.LEAVE_PATIENCE_S
         client.producer.producer.ROUND_S
-        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S""",
+        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S
+        client.retry.LEADER_DELAY_S client.retry.SUSPICION_S client.cluster.cluster.FIRST_PATIENCE_S
+        client.cluster.cluster.COORDINATOR_PATIENCE_S""",
     "how much is shown to a person": """
         node.process.TAIL_CHARACTERS
         broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES

@@ -13,6 +13,10 @@ T = TypeVar("T")
 
 FIRST_DELAY_S = 0.02
 LONGEST_DELAY_S = 1.0
+#: Between looks for a partition's next leader: it has one within a second or two, and every delay is time without it.
+LEADER_DELAY_S = 0.2
+#: An answer that takes longer than it should by so much: perhaps the broker hangs, and others know of another leader.
+SUSPICION_S = 1.0
 
 
 class Deadline:
@@ -35,14 +39,15 @@ class Deadline:
 class Backoff:
     """Delays that double, with a random part so that many clients do not come back at once."""
 
-    __slots__ = ("_next_s",)
+    __slots__ = ("_longest_s", "_next_s")
 
-    def __init__(self) -> None:
+    def __init__(self, longest_s: float = LONGEST_DELAY_S) -> None:
         self._next_s = FIRST_DELAY_S
+        self._longest_s = longest_s
 
     def next_delay_s(self) -> float:
         delay_s = self._next_s * chance.uniform(0.8, 1.2)
-        self._next_s = min(self._next_s * 2, LONGEST_DELAY_S)
+        self._next_s = min(self._next_s * 2, self._longest_s)
         return delay_s
 
 

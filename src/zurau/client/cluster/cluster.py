@@ -2,6 +2,10 @@
 
 What is known may be out of date at any time; that shows as a refusal or a lost connection. `Cluster.retry` is the
 answer to all of these: forget, wait a little, ask for metadata anew, try again, until the deadline.
+
+A broker that hangs says nothing at all. Where another one could answer as well, one that does not answer within a
+second is left for the next; it is given twice as long when its turn comes again, so that brokers that are merely slow
+are heard in the end.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from zurau.client.errors import (
     ConnectionLost,
     NoLeader,
     NotTrusted,
+    TimedOut,
     UnknownTopic,
     check,
 )
@@ -37,6 +42,10 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_PORT = 9092
 GROUP_COORDINATOR = 0
 START_PATIENCE_S = 5.0
+#: How long a broker is waited for at first that another one could stand in for.
+FIRST_PATIENCE_S = 1.0
+#: A coordinator answers at once; one that does not may have been replaced.
+COORDINATOR_PATIENCE_S = 2.0
 
 
 class Cluster:
@@ -58,6 +67,8 @@ class Cluster:
         self._connections: dict[BrokerId, Connection] = {}
         self._first: Connection | None = None
         self._coordinators: dict[str, BrokerId] = {}
+        #: How long to wait for those that did not answer in time, when it is their turn again.
+        self._patience_s: dict[Address, float] = {}
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -78,16 +89,23 @@ class Cluster:
             security=self._security,
         )
 
-    def refresh(self, topics: Iterable[str] | None = None, *, may_create: bool = False) -> None:
-        """Ask for metadata, of all topics or of some."""
+    def refresh(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        may_create: bool = False,
+        but: Address | None = None,
+    ) -> None:
+        """Ask for metadata, of all topics or of some. Not at the address `but`, if there is another one."""
         asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        self.metadata.update(self.ask_any(MetadataRequest(topics=asked, allow_auto_topic_creation=may_create)))
+        request = MetadataRequest(topics=asked, allow_auto_topic_creation=may_create)
+        self.metadata.update(self._ask_whoever_answers(request, but))
 
     def topic(self, name: str, *, may_create: bool = False) -> TopicInfo:
         """What is known of a topic; asks for it when it is not known yet, and makes it if that is wanted."""
         if name not in self.metadata.topics:
             request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=may_create)
-            answer = self.ask_any(request)
+            answer = self._ask_whoever_answers(request)
             self.metadata.update(answer)
             for topic in answer.topics:
                 if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not may_create:
@@ -123,7 +141,7 @@ class Cluster:
         """The broker that looks after a group."""
         if group not in self._coordinators:
             request = FindCoordinatorRequest(key=group, key_type=GROUP_COORDINATOR, coordinator_keys=[group])
-            found = self.ask_any(request).coordinators[0]
+            found = self._ask_whoever_answers(request).coordinators[0]
             check(found.error_code, f"finding the coordinator of group {group!r}", found.error_message)
             if found.node_id not in self.metadata.brokers:
                 self.refresh(())
@@ -148,6 +166,20 @@ class Cluster:
         except ConnectionLost:
             return self.any_connection().request(message)
 
+    def _ask_whoever_answers(self, message: Request[R], but: Address | None = None) -> R:
+        """What every broker knows and says at once: whoever does not say it in time is left for another."""
+        tries = len(self._addresses())
+        while True:
+            tries -= 1
+            connection = self.any_connection(but)
+            try:
+                return connection.request(message, self._patience_with(connection.address))
+            except (ConnectionLost, TimedOut) as error:
+                if isinstance(error, TimedOut):
+                    self._did_not_answer(connection.address)
+                if tries <= 0:
+                    raise
+
     def ask_broker(self, broker: BrokerId, message: Request[R], timeout_s: float | None = None) -> R:
         return self.connection_to(broker).request(message, timeout_s)
 
@@ -159,7 +191,8 @@ class Cluster:
         return self.ask_broker(controller, message) if controller in self.metadata.brokers else self.ask_any(message)
 
     def ask_coordinator(self, group: str, message: Request[R], timeout_s: float | None = None) -> R:
-        return self.ask_broker(self.coordinator_of(group), message, timeout_s)
+        patience_s = min(self.timeout_s, COORDINATOR_PATIENCE_S) if timeout_s is None else timeout_s
+        return self.ask_broker(self.coordinator_of(group), message, patience_s)
 
     def connection_to(self, broker: BrokerId) -> Connection:
         """The shared connection to a broker, dialled when there is none that works."""
@@ -177,13 +210,26 @@ class Cluster:
             raise ConnectionLost(f"broker {broker} is not in the cluster any more; see `zurau cluster`")
         return self._connect(known.address)
 
-    def any_connection(self) -> Connection:
+    def any_connection(self, but: Address | None = None) -> Connection:
         for connection in (*self._connections.values(), self._first):
-            if connection is not None and connection.is_open and not connection.in_flight:
+            if connection is not None and connection.is_open and not connection.in_flight and connection.address != but:
                 return connection
-        known = [broker.address for broker in self.metadata.brokers.values()]
-        self._first = self._wait_for_first([*self._bootstrap, *known])
+        addresses = self._addresses()
+        others = [address for address in addresses if address != but] or addresses
+        self._first = self._wait_for_first(sorted(others, key=lambda address: self._patience_s.get(address, 0.0)))
         return self._first
+
+    def _addresses(self) -> list[Address]:
+        known = [broker.address for broker in self.metadata.brokers.values()]
+        return list(dict.fromkeys([*self._bootstrap, *known]))
+
+    def _patience_with(self, address: Address) -> float:
+        """How long to wait for a greeting, or for what others know as well."""
+        has_others = len(self._addresses()) > 1
+        return min(self.timeout_s, self._patience_s.get(address, FIRST_PATIENCE_S)) if has_others else self.timeout_s
+
+    def _did_not_answer(self, address: Address) -> None:
+        self._patience_s[address] = 2 * self._patience_s.get(address, FIRST_PATIENCE_S)
 
     def _wait_for_first(self, addresses: list[Address]) -> Connection:
         """A broker that refuses may just be starting, and gets a moment; a host that does not exist gets none."""
@@ -214,7 +260,19 @@ class Cluster:
         raise ConnectionLost(str(unreachable)) if self.metadata.brokers else unreachable
 
     def _connect(self, address: Address) -> Connection:
-        return Connection(address, client_id=self._client_id, timeout_s=self.timeout_s, security=self._security)
+        try:
+            connection = Connection(
+                address,
+                client_id=self._client_id,
+                timeout_s=self.timeout_s,
+                security=self._security,
+                greeting_s=self._patience_with(address),
+            )
+        except TimedOut:
+            self._did_not_answer(address)
+            raise
+        self._patience_s.pop(address, None)
+        return connection
 
     def __enter__(self) -> Self:
         return self

@@ -50,17 +50,26 @@ NEEDED_UPTO = {
 
 
 class Connection:
-    """Use from one thread. Every wait ends after `timeout_s`, unless the caller names another time."""
+    """Use from one thread. Every wait ends after `timeout_s`, unless the caller names another time; those until the
+    broker has greeted us after `greeting_s`, if that is given."""
 
-    def __init__(self, address: Address, *, client_id: str, timeout_s: float, security: Security = PLAIN_TEXT) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        client_id: str,
+        timeout_s: float,
+        security: Security = PLAIN_TEXT,
+        greeting_s: float | None = None,
+    ) -> None:
         self.address = address
         self._client_id = client_id
-        self._timeout_s = timeout_s
+        self._timeout_s = timeout_s if greeting_s is None else greeting_s
         self._correlation_id = 0
         self._awaited: deque[RequestHeader] = deque()
         self._offered: dict[int, range] = {}
         try:
-            self._socket: socket.socket | None = socket.create_connection(address, timeout_s)
+            self._socket: socket.socket | None = socket.create_connection(address, self._timeout_s)
         except OSError as error:
             raise ConnectionLost(f"cannot connect to {address}: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -70,6 +79,8 @@ class Connection:
         except ZurauError:
             self.close()
             raise
+        self._timeout_s = timeout_s
+        self._live_socket().settimeout(timeout_s)
 
     @property
     def is_open(self) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,7 @@ from zurau.client.cluster.cluster import Cluster
 from zurau.client.cluster.connection import Connection, readable
 from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, UnknownTopic, error_code, may_pass
 from zurau.client.offsets import READ_UNCOMMITTED, end_offsets, start_offsets
-from zurau.client.retry import Backoff, Deadline
+from zurau.client.retry import LEADER_DELAY_S, SUSPICION_S, Backoff, Deadline
 from zurau.errors import CorruptData
 from zurau.ids import NO_TOPIC_ID, BrokerId, Offset, TopicId, TopicPartition
 from zurau.ports import Buffer
@@ -58,7 +59,7 @@ class Fetched(NamedTuple):
     aborted: list[AbortedTransaction]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InFlight:
     """A fetch on its way, and what it asked for."""
 
@@ -66,6 +67,7 @@ class InFlight:
     asked: dict[TopicPartition, Offset]
     topic_names: dict[TopicId, str]
     deadline: Deadline
+    suspicion: Deadline
 
 
 class Fetcher:
@@ -81,7 +83,7 @@ class Fetcher:
         self._unknown_since_s: dict[TopicPartition, float] = {}
         #: What the next poll raises. Such a partition is not asked for until then.
         self._failures: dict[TopicPartition, ClientError] = {}
-        self._backoff = Backoff()
+        self._backoff = Backoff(LEADER_DELAY_S)
         self._resume_s = 0.0
         self._patience_s = cluster.timeout_s + self._settings.max_wait_ms / 1000
 
@@ -124,16 +126,32 @@ class Fetcher:
             waiting = [request.connection for request in self._in_flight.values()]
             if not waiting:
                 time.sleep(min(deadline.remaining_s, max(0.0, self._resume_s - time.monotonic())))
-            ready = readable(waiting, deadline.remaining_s) if waiting else []
+            ready = readable(waiting, self._next_look_s(deadline)) if waiting else []
             fetched = [
                 one
                 for broker, request in list(self._in_flight.items())
                 if request.connection in ready or request.deadline.passed
                 for one in self._take(broker)
             ]
+            self._look_for_other_leaders()
             if fetched or (deadline.passed and not self._failures):
                 self._ask()
                 return fetched
+
+    def _next_look_s(self, deadline: Deadline) -> float:
+        return min(deadline.remaining_s, *(each.suspicion.remaining_s for each in self._in_flight.values()))
+
+    def _look_for_other_leaders(self) -> None:
+        """Whoever takes too long may hang: leave it if others say that it leads no more."""
+        for broker, request in list(self._in_flight.items()):
+            if not request.suspicion.passed:
+                continue
+            request.suspicion = Deadline(SUSPICION_S / 2)
+            with suppress(ClientError):
+                self._cluster.refresh({each.topic for each in request.asked}, but=request.connection.address)
+                if any(self._cluster.leader_of(each) != broker for each in request.asked):
+                    del self._in_flight[broker]
+                    request.connection.close()
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -168,7 +186,13 @@ class Fetcher:
             self._trouble(partitions, error)
             return
         names = {TopicId(topic.topic_id): topic.topic for topic in topics}
-        self._in_flight[broker] = InFlight(connection, asked, names, Deadline(self._patience_s))
+        self._in_flight[broker] = InFlight(
+            connection,
+            asked,
+            names,
+            Deadline(self._patience_s),
+            Deadline(self._settings.max_wait_ms / 1000 + SUSPICION_S),
+        )
 
     def _topics(self, partitions: Iterable[TopicPartition]) -> list[FetchTopic]:
         topics: dict[str, FetchTopic] = {}
@@ -228,7 +252,7 @@ class Fetcher:
             return []
         self._troubled_since_s.pop(partition, None)
         self._unknown_since_s.pop(partition, None)
-        self._backoff = Backoff()
+        self._backoff = Backoff(LEADER_DELAY_S)
         offset = self._positions[partition]
         batches, fault = _split(data.records or b"")
         if fault is not None and not batches:

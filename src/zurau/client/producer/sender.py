@@ -5,6 +5,9 @@ keep their order through every retry. A batch refused for a passing reason goes 
 and metadata is asked for again; one that was refused for good, or is too old, is given up on, and that is raised to
 whoever sends or flushes next.
 
+Every partition has its own trouble: while one waits for its next leader the others go on. A broker that takes long to
+answer may hang, so others are asked whether somebody else leads by now.
+
 An idempotent producer numbers its batches, so a retry whose first try did arrive is stored once.
 """
 
@@ -16,10 +19,18 @@ from dataclasses import dataclass
 
 from zurau.client.cluster.cluster import Cluster
 from zurau.client.cluster.connection import Connection, readable
-from zurau.client.errors import BrokerRefused, ClientError, ProduceFailed, TimedOut, error_code, may_pass
+from zurau.client.errors import (
+    BrokerRefused,
+    ClientError,
+    ConnectionLost,
+    ProduceFailed,
+    TimedOut,
+    error_code,
+    may_pass,
+)
 from zurau.client.producer.accumulator import Accumulator, OutgoingBatch
 from zurau.client.producer.sequences import UNNUMBERED, Sequences
-from zurau.client.retry import Backoff
+from zurau.client.retry import LEADER_DELAY_S, SUSPICION_S, Backoff, Deadline
 from zurau.ids import BrokerId, Offset, TopicPartition
 from zurau.ports import Buffer
 from zurau.records.compression import Compression
@@ -56,13 +67,14 @@ class ProducerSettings:
     may_create_topics: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InFlight:
     """One request on its way."""
 
     connection: Connection
     batches: list[OutgoingBatch]
     sent_s: float
+    suspicion: Deadline
 
 
 class Sender:
@@ -76,16 +88,17 @@ class Sender:
         self._sequences = Sequences(cluster) if settings.idempotent and settings.acks == ACKS_ALL else None
         self._connections: dict[BrokerId, Connection] = {}
         self._in_flight: dict[BrokerId, InFlight] = {}
-        self._backoff = Backoff()
-        self._resume_s = 0.0
+        #: Partitions that were refused: when to try them again, and how long to wait after that.
+        self._resume_s: dict[TopicPartition, float] = {}
+        self._backoffs: dict[TopicPartition, Backoff] = {}
         self._failure: ProduceFailed | None = None
 
     def work(self, wait_s: float) -> None:
         """One round: send what can go, then take in answers, waiting up to `wait_s` for the first."""
-        if time.monotonic() >= self._resume_s:
-            self._send_ready()
+        self._send_ready()
+        wait_s = min(wait_s, self._next_try_s())
         if not self._in_flight:
-            time.sleep(min(wait_s, max(0.0, self._resume_s - time.monotonic())))
+            time.sleep(wait_s)
             return
         ready = readable([request.connection for request in self._in_flight.values()], wait_s)
         for broker, request in list(self._in_flight.items()):
@@ -96,6 +109,26 @@ class Sender:
                 del self._in_flight[broker]
                 request.connection.close()
                 self._return_batches(request, TimedOut(f"{request.connection.address} did not acknowledge in time"))
+            elif request.suspicion.passed and self._has_other_leader(broker, request):
+                del self._in_flight[broker]
+                request.connection.close()
+                self._return_batches(request, ConnectionLost(f"{request.connection.address} is not waited for"))
+
+    def _next_try_s(self) -> float:
+        """When something is to be done besides reading answers."""
+        now_s = time.monotonic()
+        resumes = (resume_s - now_s for resume_s in self._resume_s.values() if resume_s > now_s)
+        suspicions = (request.suspicion.remaining_s for request in self._in_flight.values())
+        return min((*resumes, *suspicions), default=float("inf") if self._in_flight else 0.0)
+
+    def _has_other_leader(self, broker: BrokerId, request: InFlight) -> bool:
+        """Whether somebody else says that this broker, which does not answer, leads no more."""
+        request.suspicion = Deadline(SUSPICION_S / 2)
+        try:
+            self._cluster.refresh({batch.partition.topic for batch in request.batches}, but=request.connection.address)
+            return any(self._cluster.leader_of(batch.partition) != broker for batch in request.batches)
+        except ClientError:
+            return False
 
     def raise_failure(self) -> None:
         failure, self._failure = self._failure, None
@@ -110,8 +143,9 @@ class Sender:
         """Send to every leader that owes no answer."""
         in_flight = {batch.partition for request in self._in_flight.values() for batch in request.batches}
         ready: dict[BrokerId, list[OutgoingBatch]] = {}
+        now_s = time.monotonic()
         for batch in self._batches.next_batches():
-            if batch.partition in in_flight:
+            if batch.partition in in_flight or self._resume_s.get(batch.partition, 0.0) > now_s:
                 continue
             try:
                 leader = self._cluster.leader_of(batch.partition)
@@ -137,7 +171,7 @@ class Sender:
             if self._settings.acks == 0:
                 self._delivered(batch, -1)
         if self._settings.acks != 0:
-            self._in_flight[leader] = InFlight(connection, chosen, time.monotonic())
+            self._in_flight[leader] = InFlight(connection, chosen, time.monotonic(), Deadline(SUSPICION_S))
 
     def _handle_response(self, request: InFlight) -> None:
         try:
@@ -164,7 +198,9 @@ class Sender:
     def _delivered(self, batch: OutgoingBatch, base_offset: Offset) -> None:
         batch.base_offset = base_offset
         self._batches.finished(batch)
-        self._backoff = Backoff()
+        if self._backoffs:
+            self._backoffs.pop(batch.partition, None)
+            self._resume_s.pop(batch.partition, None)
         self._on_delivered(batch.partition, base_offset, batch.record_count)
 
     def _not_delivered(self, batch: OutgoingBatch, error: ClientError) -> None:
@@ -172,7 +208,8 @@ class Sender:
         age_s = time.monotonic() - batch.created_s
         if may_pass(error) and age_s < self._settings.delivery_timeout_s:
             self._cluster.forget([batch.partition.topic])
-            self._resume_s = time.monotonic() + self._backoff.next_delay_s()
+            backoff = self._backoffs.setdefault(batch.partition, Backoff(LEADER_DELAY_S))
+            self._resume_s[batch.partition] = time.monotonic() + backoff.next_delay_s()
             return
         self._batches.take(batch)
         self._batches.finished(batch)
