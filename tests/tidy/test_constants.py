@@ -65,6 +65,7 @@ FIXED = {
         client.security.sasl.ITERATIONS_MIN client.security.sasl.ITERATIONS_MAX""",
     "a limit that brokers meet, tested at its edge": """
         broker.introductions.ADDRESSES_MAX broker.peers.hello.SCRATCH_BYTES
+        machines.controller.sessions._DISCONNECTED_SHARE
         broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.voter_changes.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
         broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.FRAME_BYTES_MAX""",

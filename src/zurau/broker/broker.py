@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from zurau.broker import openings
 from zurau.broker.directories import partition_directories
+from zurau.broker.disconnections import Disconnections
 from zurau.broker.forwarding import Forwarding
 from zurau.broker.group_coordinators import GroupCoordinators, GroupRuntime
 from zurau.broker.handing_over import hand_over
@@ -140,6 +141,7 @@ class Broker:
 
     def _watch_leaders(self) -> None:
         settings, me = self.settings, self.broker_id
+        self._disconnections = Disconnections(me, self.metadata.runtime, lambda: self.image, self._heartbeats.say_now)
         self.known_leaders = KnownLeaders(me, self.replication.shells, lambda: self.image.brokers, self.clock)
         self.replication.on_role_changed = self.known_leaders.role_changed
         self.leader_moves = LeaderMoves(
@@ -213,6 +215,7 @@ class Broker:
     def connected(self, peer: Handshake) -> None:
         self.replication.connected(peer)
         self.known_leaders.connected(peer.broker)
+        self._disconnections.connected(peer.broker)
 
     def received(self, sender: BrokerId, frame: memoryview) -> None:
         match kind_of(frame):
@@ -233,6 +236,7 @@ class Broker:
     def lost(self, broker: BrokerId) -> None:
         self.replication.lost(broker)
         self.controller.lost(broker)
+        self._disconnections.lost(broker)
 
     # Its life
 

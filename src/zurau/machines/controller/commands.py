@@ -5,6 +5,7 @@
 | `ReserveBrokerId`     | the id that this directory has from now on                |
 | `RegisterBroker`      | the broker epoch: the offset of the registration          |
 | `BrokerHeartbeat`     | `BrokerHeartbeatReply`                                    |
+| `BrokerDisconnected`  | None                                                      |
 | `AlterPartition`      | `PartitionImage`: the partition as it is now              |
 | `ElectLeader`         | `PartitionImage`: the partition as it is now              |
 | `ReassignPartition`   | None                                                      |
@@ -87,6 +88,12 @@ class BrokerHeartbeat(Value):
     #: Its replicas that do not work: their disk failed, or they led before a restart and have forgotten it.
     failed: frozenset[PartitionId] = frozenset()
     wants_shutdown: bool = False
+
+
+class BrokerDisconnected(Value):
+    """The controller's own broker has no connection with it: it is fenced soon, unless it is heard."""
+
+    broker_id: BrokerId
 
 
 class BrokerHeartbeatReply(Value):
@@ -211,6 +218,7 @@ ControllerCommand = (
     ReserveBrokerId
     | RegisterBroker
     | BrokerHeartbeat
+    | BrokerDisconnected
     | AlterPartition
     | ElectLeader
     | ReassignPartition

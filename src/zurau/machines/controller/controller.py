@@ -20,6 +20,7 @@ from zurau.machines.controller.commands import (
     AllocateProducerIds,
     AlterConfigs,
     AlterPartition,
+    BrokerDisconnected,
     BrokerHeartbeat,
     ControllerCommand,
     CreatePartitions,
@@ -47,7 +48,9 @@ from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
 from zurau.machines.machine import Decision, StateRecord, Ticket
 
-BrokerCommand = BrokerHeartbeat | RegisterBroker | ReserveBrokerId | RenameReplica | UnregisterBroker
+BrokerCommand = (
+    BrokerHeartbeat | BrokerDisconnected | RegisterBroker | ReserveBrokerId | RenameReplica | UnregisterBroker
+)
 
 
 class ControllerSettings(TopicDefaults, Protocol):
@@ -109,6 +112,9 @@ class Controller(Generic[S]):
         match command:
             case BrokerHeartbeat():
                 return broker_heartbeat(image, sessions, command, now_ms, self._last_offset)
+            case BrokerDisconnected():
+                sessions.disconnected(command.broker_id, now_ms)
+                return Decided()
             case RegisterBroker():
                 return register_broker(image, rules, sessions, command, now_ms)
             case ReserveBrokerId():

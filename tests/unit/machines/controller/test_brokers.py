@@ -8,7 +8,7 @@ from tests.unit.machines.controller.conftest import ORDERS, SESSION_MS
 from zurau.errors import Refused
 from zurau.ids import BrokerId, TopicId
 from zurau.machines.controller.changes import BrokerAdded, BrokerFencingChanged
-from zurau.machines.controller.commands import BrokerHeartbeat, CreateTopic, RegisterBroker
+from zurau.machines.controller.commands import BrokerDisconnected, BrokerHeartbeat, CreateTopic, RegisterBroker
 from zurau.machines.controller.image import Listener
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -109,6 +109,27 @@ def test_a_silent_broker_is_fenced_and_comes_back_when_it_is_heard(cluster_of):
     assert [broker.is_fenced for broker in cluster.image.brokers.values()] == [False, True]
     cluster.beat(2)
     assert not cluster.image.brokers[2].is_fenced
+
+
+def test_a_broker_whose_connection_has_ended_is_fenced_sooner_than_one_that_is_silent(cluster_of):
+    cluster = cluster_of(2)
+    cluster.ask(BrokerDisconnected(BrokerId(2)))
+    cluster.stage.advance(SESSION_MS // 4)
+    assert [broker.is_fenced for broker in cluster.image.brokers.values()] == [False, True]
+
+
+def test_a_broker_that_is_heard_after_its_connection_ended_has_a_whole_session(cluster_of):
+    cluster = cluster_of(2)
+    cluster.ask(BrokerDisconnected(BrokerId(2)))
+    cluster.beat(2)
+    cluster.stage.advance(SESSION_MS - 1)
+    assert not cluster.image.brokers[2].is_fenced
+
+
+def test_a_connection_that_ends_with_somebody_unknown_changes_nothing(cluster):
+    written = len(cluster.records)
+    cluster.ask(BrokerDisconnected(BrokerId(7)))
+    assert len(cluster.records) == written
 
 
 def test_a_new_controller_gives_everybody_a_whole_session(cluster):
