@@ -15,7 +15,7 @@ from zurau.replica.core.events import (
     TimePassed,
     Unquiesced,
 )
-from zurau.replica.core.messages import Fetched, Vote, VoteAnswer
+from zurau.replica.core.messages import Fetch, Fetched, Vote, VoteAnswer
 from zurau.replica.core.partition_state import PartitionState
 from zurau.replica.core.roles import Role
 
@@ -72,6 +72,20 @@ def test_who_has_lost_the_connection_to_its_leader_keeps_nobody_from_being_elect
     voter = follow("1a")
     voter.step(LeaderDisconnected(), 100)
     assert granted(voter, ids, 100)
+
+
+def test_a_leader_is_named_to_others_only_while_the_connection_to_it_lasts(follow, ids):
+    voter = follow("1a")
+
+    def named(now_ms: int):
+        asked = Fetch(ids("3a")[0], 1, 9, voter.log.position, 0)
+        return voter.step(Received(asked), now_ms)[-1].message.leader
+
+    assert named(50) == ids("2a")[0]
+    voter.step(LeaderDisconnected(), 100)
+    assert named(110) is None
+    voter.step(Received(Fetched(ids("2a")[0], 1, voter._state.last_fetch_id, 0)), 150)
+    assert named(160) == ids("2a")[0]
 
 
 def test_who_has_not_heard_its_leader_for_a_fetch_timeout_would_vote_though_it_waits_on_itself(make, ids):

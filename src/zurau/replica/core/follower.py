@@ -28,6 +28,8 @@ class Follower:
         #: Only a leader that has answered is a reason to refuse somebody else a pre-vote. Refusing for one that was
         #: merely heard of could keep a partition without a leader: two that know of each other, neither alive.
         self.has_fetched = False
+        #: The connection to the leader has ended, and it was not heard since.
+        self.is_disconnected = False
         self._heard_ms = state.now_ms
 
     def enter(self) -> Cause | None:
@@ -72,7 +74,7 @@ class Follower:
         """Wait a moment, for it may be back, and keep nobody from standing for election meanwhile. The followers stand
         one after the other, in an order that all of them know, so that they do not take each other's votes."""
         state = self._state
-        self.has_fetched = False
+        self.has_fetched, self.is_disconnected = False, True
         if state.is_voter and state.leader is not None:
             followers = [voter for voter in state.voters if voter != state.leader]
             rank = (followers.index(state.id) + state.epoch) % len(followers)
@@ -144,7 +146,7 @@ class Follower:
     def _fetched(self, answer: Fetched) -> None:
         state = self._state
         self._fetch_id = None
-        self.has_fetched = True
+        self.has_fetched, self.is_disconnected = True, False
         self._hear_again()
         if answer.snapshot is not None:
             state.fetch_snapshot(answer.sender, answer.snapshot)

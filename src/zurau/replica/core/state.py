@@ -120,8 +120,9 @@ class ReplicaState(msgspec.Struct):
         self.send(to, fetch)
         return self.last_fetch_id
 
-    def refuse_fetch(self, to: BrokerId, fetch_id: int) -> None:
-        self.send(to, FetchRefused(self.id, self.epoch, fetch_id, self.leader))
+    def refuse_fetch(self, to: BrokerId, fetch_id: int, *, hears_leader: bool = True) -> None:
+        """Says who leads: but to name one that is not heard any more would keep the asker from looking for another."""
+        self.send(to, FetchRefused(self.id, self.epoch, fetch_id, self.leader if hears_leader else None))
 
     def save_vote(self, epoch: Epoch, voted_for: ReplicaId | None) -> None:
         assert epoch >= self.epoch, f"epoch {epoch} after {self.epoch}"

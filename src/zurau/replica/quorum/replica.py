@@ -134,7 +134,8 @@ class Replica(ReplicaCore):
             self._answer_vote(message)
             return None
         if isinstance(message, Fetch) and not isinstance(self._role, Leader):
-            state.refuse_fetch(message.sender.broker, message.fetch_id)
+            is_disconnected = isinstance(self._role, Follower) and self._role.is_disconnected
+            state.refuse_fetch(message.sender.broker, message.fetch_id, hears_leader=not is_disconnected)
             return None
         if message.epoch < state.epoch and not _may_be_older(message):
             return None
