@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
+from zurau.alarm import Alarm
 from zurau.broker.peers.checking import check_records
 from zurau.broker.peers.decoding import decode_session
 from zurau.broker.peers.encoding import encode_session
 from zurau.ids import BrokerId, Epoch
 from zurau.partition import replicas
 from zurau.partition.shell import Shell
-from zurau.ports import Handshake, Peers, Timer, World
+from zurau.ports import Handshake, Peers, World
 from zurau.replica.core.events import LeaderDisconnected, Received
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.messages import Fetched, Message, SnapshotPoint
@@ -47,8 +48,7 @@ class Replication:
         self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
         self.on_snapshot_wanted: Callable[[PartitionId, ReplicaId, SnapshotPoint], None] = _nobody_sends
         self._is_pumping_soon = False
-        self._wake_timer: Timer | None = None
-        self._wake_ms = 0.0
+        self._alarm = Alarm(world.clock, self._pump)
 
     # Which replicas there are
 
@@ -161,7 +161,9 @@ class Replication:
         for to, it in self._sessions.due(self._now_ms()):
             self._say(to, it)
         self._pass_on_notices()
-        self._watch_deadline()
+        deadline_ms = self._sessions.deadline_ms
+        if deadline_ms is not None:
+            self._alarm.no_later_than(deadline_ms)
 
     def _say(self, to: BrokerId, it: SessionRequest | SessionResponse) -> None:
         if self._observer is not None:
@@ -169,22 +171,8 @@ class Replication:
         if self.peers is not None:
             self.peers.send(to, encode_session(it))
 
-    def _watch_deadline(self) -> None:
-        deadline_ms = self._sessions.deadline_ms
-        if deadline_ms is None or (self._wake_timer is not None and self._wake_ms <= deadline_ms):
-            return
-        if self._wake_timer is not None:
-            self._wake_timer.cancel()
-        self._wake_ms = deadline_ms
-        self._wake_timer = self._clock.call_later(max(0.0, deadline_ms - self._clock.monotonic_ms()), self._woken)
-
-    def _woken(self) -> None:
-        self._wake_timer = None
-        self._pump()
-
     def stop(self) -> None:
-        if self._wake_timer is not None:
-            self._wake_timer.cancel()
+        self._alarm.cancel()
         self._shells.clear()
 
     def _now_ms(self) -> int:

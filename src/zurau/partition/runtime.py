@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from zurau.alarm import Alarm
 from zurau.errors import DiskFault, Refused
 from zurau.ids import Offset
 from zurau.machines.machine import Decision, Machine, OffsetOf, StateRecord, Ticket
@@ -23,7 +24,7 @@ from zurau.partition.partition import Partition
 from zurau.partition.replay import Replay
 from zurau.partition.snapshots import NO_SNAPSHOT, Snapshot
 from zurau.pending import Pending, start
-from zurau.ports import Timer, World
+from zurau.ports import World
 from zurau.records.builder import NewRecord, build_batch
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -63,8 +64,7 @@ class MachineRuntime(Generic[Command, AnyMachine]):
         self._applied: Offset = 0
         #: Stretches of offsets that the log does not hold (any more): the first one, and the one after the last.
         self.gaps: list[tuple[Offset, Offset]] = []
-        self._timer: Timer | None = None
-        self._timer_at_ms: int | None = None
+        self._alarm = Alarm(world.clock, self._woken, self._now_ms)
         #: Done when the machine of this leadership is loaded; failed if its log is damaged.
         self.loaded: Pending[None] = Pending()
         self.is_loaded = False
@@ -138,9 +138,7 @@ class MachineRuntime(Generic[Command, AnyMachine]):
         self._stop(error)
 
     def _stop(self, error: Callable[[], Refused]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = self._timer_at_ms = None
+        self._alarm.cancel()
         waiting, self._waiting = self._waiting, {}
         for pending in waiting.values():
             pending.fail(error())
@@ -203,21 +201,11 @@ class MachineRuntime(Generic[Command, AnyMachine]):
             pending.resolve(reply)
 
     def _watch_deadline(self) -> None:
-        """Have a timer that fires no later than the machine's next deadline.
-
-        Deadlines mostly move away (each heartbeat puts one off), so a timer that fires too early is left alone: it
-        looks again when it fires.
-        """
         deadline_ms = self.machine.next_deadline_ms()
-        if deadline_ms is None or (self._timer_at_ms is not None and self._timer_at_ms <= deadline_ms):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at_ms = deadline_ms
-        self._timer = self._clock.call_later(max(0, deadline_ms - self._now_ms()), self._timer_fired)
+        if deadline_ms is not None:
+            self._alarm.no_later_than(deadline_ms)
 
-    def _timer_fired(self) -> None:
-        self._timer = self._timer_at_ms = None
+    def _woken(self) -> None:
         deadline_ms = self.machine.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self._now_ms():
             self._carry_out(self.machine.time_passed(self._now_ms()))

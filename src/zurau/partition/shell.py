@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from zurau.alarm import Alarm
 from zurau.epochs import EpochMark, Position
 from zurau.errors import DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Epoch, Offset
@@ -29,7 +30,7 @@ from zurau.partition.outbox import Outbox
 from zurau.partition.runs import batches_of, split_runs
 from zurau.partition.voters import encode_voters
 from zurau.pending import Pending, done
-from zurau.ports import Timer, World, WouldBlock
+from zurau.ports import World, WouldBlock
 from zurau.records.batch import BatchHeader, stamp
 from zurau.replica.core.effects import (
     AdvanceHighWatermark,
@@ -98,8 +99,8 @@ class Shell:
     """One replica: its core, its log, and the effects that are not carried out yet."""
 
     __slots__ = (
-        "_clock", "_effects", "_is_busy", "_is_held_up", "_notes", "_observer", "_outbox", "_owner", "_truncation",
-        "_wake_ms", "_wake_timer", "_workers", "core", "flushing", "is_stopped", "log", "partition",
+        "_alarm", "_clock", "_effects", "_is_busy", "_is_held_up", "_notes", "_observer", "_outbox", "_owner",
+        "_truncation", "_workers", "core", "flushing", "is_stopped", "log", "partition",
     )  # fmt: skip
 
     def __init__(
@@ -130,8 +131,7 @@ class Shell:
         self._is_held_up = False
         #: A truncation that waits until the flush that is under way has ended.
         self._truncation: Callable[[], None] | None = None
-        self._wake_timer: Timer | None = None
-        self._wake_ms = NEVER_MS
+        self._alarm = Alarm(world.clock, self._woken)
         self.is_stopped = False
 
     @property
@@ -155,8 +155,8 @@ class Shell:
             if self._effects and not self._is_busy:
                 self._carry_out_all()
             deadline_ms = self.core.deadline_ms
-            if deadline_ms < self._wake_ms:
-                self._wake_at(deadline_ms)
+            if deadline_ms < NEVER_MS and deadline_ms < self._alarm.at_ms:
+                self._alarm.no_later_than(deadline_ms)
         except Exception as error:  # noqa: BLE001 - whatever it is, the core is ahead of its log now
             self._broke(error)
 
@@ -168,8 +168,7 @@ class Shell:
         for effect in effects:
             if isinstance(effect, _MoveStart):
                 effect.moved.fail(_is_stopped(self.log))
-        if self._wake_timer is not None:
-            self._wake_timer.cancel()
+        self._alarm.cancel()
 
     def _broke(self, error: BaseException) -> None:
         """The replica ends here. Its disk is as it was; a start from there is safe."""
@@ -188,19 +187,11 @@ class Shell:
 
     # Time
 
-    def _wake_at(self, deadline_ms: int) -> None:
-        """Have a timer that fires no later. One that fires too early looks again."""
-        if self._wake_timer is not None:
-            self._wake_timer.cancel()
-        self._wake_ms = deadline_ms
-        self._wake_timer = self._clock.call_later(max(0.0, deadline_ms - self._clock.monotonic_ms()), self._woken)
-
     def _woken(self) -> None:
-        self._wake_timer, self._wake_ms = None, NEVER_MS
         if self.core.deadline_ms <= self._clock.monotonic_ms():
             self.tell(TimePassed())
         elif self.core.deadline_ms < NEVER_MS:
-            self._wake_at(self.core.deadline_ms)
+            self._alarm.no_later_than(self.core.deadline_ms)
 
     # Doing
 
