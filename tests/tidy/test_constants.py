@@ -66,7 +66,7 @@ FIXED = {
     "a limit that brokers meet, tested at its edge": """
         broker.introductions.ADDRESSES_MAX broker.peers.hello.SCRATCH_BYTES
         machines.controller.sessions._DISCONNECTED_SHARE
-        broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.voter_changes.METADATA_VOTERS_MAX
+        broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.metadata_voters.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
         broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.FRAME_BYTES_MAX""",
     "a code, a limit or a default of the system": """

@@ -128,8 +128,9 @@ class Broker:
         self._in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
         self.replication.on_proposal = self._in_sync.propose
         self._voter_changes = VoterChanges(
-            self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, world
-        )
+            self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, world,
+            settings.metadata_voter_replacement_ms,
+        )  # fmt: skip
         #: The number of this start, as the controller counts.
         self.broker_epoch: Epoch = -1
         self._heartbeats = Heartbeats(

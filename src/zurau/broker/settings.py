@@ -37,6 +37,14 @@ class BrokerSettings:
         doc="A broker that the controller has not heard of for this long is fenced: it leads nothing in mode isr, and "
         "gets no new replicas, until it is heard again.",
     )
+    metadata_voter_replacement_ms: int = setting(
+        5 * MINUTE_MS,
+        "zurau.metadata.voter.replacement.ms",
+        at_least=0,
+        at_most=INT64_MAX,
+        doc="A broker that votes on the metadata and is away for this long is replaced by one that is there, if there "
+        "is one that does not vote yet.",
+    )
     auto_leader_rebalance_enable: bool = setting(
         True,
         "auto.leader.rebalance.enable",

@@ -1,14 +1,14 @@
 """Sees to it that those vote who should: for each partition that is led here, one change after the other.
 
-The metadata quorum has one, three or five voters, of the brokers that are there: never two or four, which survive no
-more failures and stop at more. Of other partitions the replicas vote that the image names.
+On the metadata some of the brokers vote (`metadata_voters.py`), on other partitions the replicas that the image names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from zurau.ids import PartitionId, ReplicaId, TopicPartition
+from zurau.broker.metadata_voters import MetadataVoters
+from zurau.ids import PartitionId, TopicPartition
 from zurau.machines.controller.commands import FinishReassignment
 from zurau.machines.controller.image import ClusterImage, PartitionImage
 from zurau.partition.partition import Partition
@@ -20,7 +20,6 @@ from zurau.replica.quorum.replica import Replica
 
 #: How often it is looked whether somebody is to be added or removed.
 INTERVAL_MS = 500
-METADATA_VOTERS_MAX = 5
 #: A leader whose disk has less room does not change its voters: a change that is decided has to be written.
 ROOM_BYTES = 1 << 20
 
@@ -33,11 +32,13 @@ class VoterChanges:
         image: Callable[[], ClusterImage],
         submit: Callable[[FinishReassignment], Pending[None]],
         world: World,
+        replace_voters_after_ms: int,
     ) -> None:
         self._metadata = metadata
         self._partitions = partitions
         self._image = image
         self._submit = submit
+        self._metadata_voters_of = MetadataVoters(replace_voters_after_ms)
         self._clock = world.clock
         self._disk = world.disk
         self._turns = world.turns
@@ -68,23 +69,9 @@ class VoterChanges:
             self._timer.cancel()
 
     def _metadata_voters(self) -> Voters:
-        """Who votes goes on voting, also while it is away: to take its vote would be to bear one failure less. Only one
-        whose broker has another directory now is gone for good. Others join as long as there is room, two at a time."""
         core = self._metadata.shell.core
         assert isinstance(core, Replica), "the metadata log is always led by votes"
-        brokers, may_vote = self._image().brokers, self._image().may_vote
-        names = {broker: ReplicaId(broker, image.directory_name) for broker, image in brokers.items()}
-        kept = [voter for voter in core.voters if names.get(voter.broker, voter) == voter and may_vote(voter.broker)]
-        absent = [each for broker, each in names.items() if each not in kept and not brokers[broker].is_fenced]
-        joining = [each for each in absent if may_vote(each.broker)]
-        room = METADATA_VOTERS_MAX - len(kept)
-        joining = sorted(joining)[: max(0, room)]
-        if joining and (len(kept) + len(joining)) % 2 == 0:
-            joining.pop()
-        if len(kept) < len(core.voters) and len(kept) % 2 == 0 and not joining:
-            # One may vote no more and nobody takes its place: of two the leader alone is left, of four three.
-            kept = sorted(kept, key=lambda voter: voter != core.id)[:-1]
-        return tuple(sorted([*kept, *joining]))
+        return self._metadata_voters_of.wanted(core.id, core.voters, self._image(), self._clock.monotonic_ms())
 
     def _finish(self, partition: Partition, image: PartitionImage) -> None:
         """Say so when those vote that shall have the partition. If it is not heard, it is said again."""
