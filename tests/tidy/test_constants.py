@@ -74,7 +74,8 @@ FIXED = {
         node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.cluster.DEFAULT_PORT
-        node.settings.PEER_PORT cli.options.DEFAULT_TIMEOUT_S
+        node.settings.PEER_PORT cli.up.FIRST_PORT cli.up.PEER_PORTS_APART cli.deployment.EXECUTABLE
+        cli.options.DEFAULT_TIMEOUT_S
         node.broken.EXIT_CODE""",
     "a unit, or as much as there is": """
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
@@ -91,7 +92,8 @@ FIXED = {
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
-        node.threads.ALONE_S node.process.STOP_WITHIN_S
+        node.threads.ALONE_S node.process.STOP_WITHIN_S node.process.LOOK_EVERY_S
+        cli.up.READY_WITHIN_S cli.up.LOOK_EVERY_S cli.up.RESTART_AFTER_S cli.up.RESTART_AFTER_MAX_S
         node.acceptor.PAUSE_S node.rate_limited_log.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.cluster.START_PATIENCE_S
         client.consumer.consumer.ROUND_S

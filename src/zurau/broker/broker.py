@@ -215,6 +215,7 @@ class Broker:
 
     def connected(self, peer: Handshake) -> None:
         self.replication.connected(peer)
+        self.metadata.connected(peer.broker)
         self.known_leaders.connected(peer.broker)
         self._disconnections.connected(peer.broker)
 
@@ -243,7 +244,7 @@ class Broker:
 
     async def open(self) -> None:
         """Become ready to serve: learn what there is, register, open every partition, bring the groups back."""
-        established = self.metadata.partition.start()
+        established = self.metadata.start()
         if self._is_alone:
             await self._led([established])
             await self.metadata.runtime.loaded

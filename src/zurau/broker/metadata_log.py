@@ -29,7 +29,9 @@ from zurau.machines.controller.names import METADATA_TOPIC
 from zurau.partition.partition import Partition
 from zurau.partition.runtime import MachineRuntime
 from zurau.partition.snapshots import Snapshot, load_newest
+from zurau.pending import Pending
 from zurau.ports import World
+from zurau.replica.core.events import BrokersKnown
 from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -82,6 +84,9 @@ class MetadataLog:
         replication.on_snapshot_wanted = self.transfer.fetch
         self._snapshots = MetadataSnapshots(world, self.partition, self._view)
         self.controller = Forwarding(self.runtime, self.partition, self._view, world.clock)
+        #: Those that were connected at some time, and those that were named at the start.
+        self._known_brokers = set(others)
+        self._is_started = False
         #: One that came from another broker.
         self._fetched: Snapshot | None = None
         #: Called with what was committed since.
@@ -101,6 +106,23 @@ class MetadataLog:
     def gaps(self) -> list[tuple[int, int]]:
         """What a repair has given up."""
         return self._view.gaps
+
+    def connected(self, broker: BrokerId) -> None:
+        """Another broker, which may know who leads."""
+        self._known_brokers.add(broker)
+        if self._is_started:
+            self._tell_brokers()
+
+    def start(self) -> Pending[None]:
+        """Done when this broker leads the log."""
+        established = self.partition.start()
+        self._is_started = True
+        if self._known_brokers:
+            self._tell_brokers()
+        return established
+
+    def _tell_brokers(self) -> None:
+        self.partition.shell.tell(BrokersKnown(tuple(sorted(self._known_brokers))))
 
     def load(self) -> list[TopicId]:
         """Make the image of what is committed by now, and follow from there on. Returns topics that were deleted."""

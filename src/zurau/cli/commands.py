@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from zurau import __version__
-from zurau.cli import chaos, cluster, consume, group, log, produce, simulate, topic
+from zurau.cli import chaos, cluster, consume, group, log, produce, simulate, topic, up
 from zurau.cli.endings import closed_pipe_is_no_error
 from zurau.cli.optional import run_optional
 from zurau.cli.options import SETTINGS, use_client_config
@@ -35,7 +35,7 @@ app = typer.Typer(
       zurau consume orders --from-beginning
       zurau pipeline run logs
 
-    All commands but `serve`, `log`, `simulate` and `chaos` work with Apache Kafka too. Say which cluster with
+    All commands but `serve`, `up`, `log`, `simulate` and `chaos` work with Apache Kafka too. Say which cluster with
     --bootstrap HOST:PORT or ZURAU_BOOTSTRAP, and how to log in with --client-config FILE before the command.
     """,
     no_args_is_help=True,
@@ -78,6 +78,7 @@ def serve(context: typer.Context) -> None:
     raise typer.Exit(main(context.args))
 
 
+app.command(name="up")(up.up)
 app.add_typer(topic.app, name="topic")
 app.command(name="produce")(produce.produce)
 app.command(name="consume")(consume.consume)

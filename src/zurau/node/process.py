@@ -8,15 +8,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from zurau.errors import ZurauError
+
 #: How long a broker that was told to stop may take.
 STOP_WITHIN_S = 60
+#: How often it is looked whether somebody has given up waiting.
+LOOK_EVERY_S = 0.2
 #: How much of a broker's log is shown when it could not start.
 TAIL_CHARACTERS = 4000
+
+
+class NotStarted(ZurauError, RuntimeError):
+    """A broker's process did not become ready."""
 
 
 class BrokerProcess:
@@ -61,17 +69,23 @@ class BrokerProcess:
         self._close_ready()
         self._ready = os.fdopen(ready, "rb", buffering=0)
 
-    def wait_until_ready(self, timeout_s: float) -> str:
-        """The line in which it says so. Raises `RuntimeError` with the end of its log when it does not come."""
+    def wait_until_ready(self, timeout_s: float, gives_up: Callable[[], bool] = lambda: False) -> str:
+        """The line in which it says so, or nothing if `gives_up` says so first. Raises `NotStarted` with the end of its
+        log when it does not come."""
         assert self._ready is not None, "it was never started"
         line = b""
         until = time.monotonic() + timeout_s
         while not line.endswith(b"\n"):
-            readable, _, _ = select.select([self._ready], [], [], max(0.0, until - time.monotonic()))
+            left_s = until - time.monotonic()
+            readable, _, _ = select.select([self._ready], [], [], min(LOOK_EVERY_S, max(0.0, left_s)))
+            if gives_up():
+                return ""
+            if not readable and left_s > 0:
+                continue
             said = self._ready.read(4096) if readable else b""
             if not said:
                 problem = "stopped while starting" if readable else f"was not ready within {timeout_s} s"
-                raise RuntimeError(f"the broker in {self.directory} {problem}:\n{self.tail()}")
+                raise NotStarted(f"the broker in {self.directory} {problem}:\n{self.tail()}")
             line += said
         return line.decode()
 

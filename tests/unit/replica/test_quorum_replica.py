@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from zurau.epochs import EpochMark, Position
+from zurau.ids import BrokerId
 from zurau.replica.core.effects import ReadAndSend, Refuse, RoleChanged, SaveVote, Send, StartFlush
 from zurau.replica.core.events import (
+    BrokersKnown,
     Flushed,
     LogStartMoved,
     Received,
@@ -396,3 +398,10 @@ def test_records_that_are_written_count_though_the_leadership_is_over_by_now(mak
     leader.step(RecordsWritten(2), 60_000)
     assert leader.role is not Role.LEADER
     assert leader.log.end_offset == 2
+
+
+def test_who_knows_nobody_asks_the_brokers_that_it_is_told_of(make, ids):
+    follower = make("4a", voters="")
+    assert not sent(follower.step(TimePassed(), 0), Fetch)
+    assert follower.step(BrokersKnown((BrokerId(1),)), 0) == ()
+    assert [effect.to for effect in follower.step(TimePassed(), 1000) if isinstance(effect, Send)] == [1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from zurau.epochs import Position
-from zurau.ids import Epoch, Offset
+from zurau.ids import BrokerId, Epoch, Offset
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.messages import Fetch, Fetched, Message, SnapshotPoint
 from zurau.replica.core.partition_state import PartitionState
@@ -73,6 +73,12 @@ class RecordsWritten(msgspec.Struct, gc=False):
     writes before it says so: a disk without room then costs one refused batch, not the replica."""
 
     count: int
+
+
+class BrokersKnown(msgspec.Struct, gc=False):
+    """Other brokers that may hold the partition: who follows nobody asks them who leads."""
+
+    brokers: tuple[BrokerId, ...]
 
 
 class SettingsChanged(msgspec.Struct, gc=False):
@@ -146,6 +152,7 @@ Event = (
     | Flushed
     | RecordsOffered
     | RecordsWritten
+    | BrokersKnown
     | SettingsChanged
     | VoterChangeAsked
     | TransferAsked

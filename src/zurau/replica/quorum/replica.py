@@ -8,6 +8,7 @@ from zurau.ids import BrokerId, Epoch, Offset
 from zurau.ports import Randomness
 from zurau.replica.core.effects import RoleChanged
 from zurau.replica.core.events import (
+    BrokersKnown,
     Event,
     RecordsOffered,
     RecordsWritten,
@@ -103,6 +104,9 @@ class Replica(ReplicaCore):
 
     def _handle_own(self, event: Event) -> Cause | None:
         role = self._role
+        if type(event) is BrokersKnown:
+            self._state.brokers = event.brokers
+            return None
         if type(role) is not Leader:
             self._refuse(event)
             return None
