@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -16,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pyspark_zurau.arrow.decode import ArrowAssembler, check
-from pyspark_zurau.history.history import History
+from pyspark_zurau.history import open_history
 from pyspark_zurau.options.kafka_settings import Peer
 from pyspark_zurau.options.read_options import ReadOptions
 from pyspark_zurau.reading.errors import DataLost
@@ -32,6 +33,9 @@ from zurau.client.offsets import start_offsets
 from zurau.ids import Offset
 from zurau.memory import keep_freed_memory
 from zurau.wire.kafka.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from pyspark_zurau.history.history import History
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +58,7 @@ class Task(InputPartition):
 
 def plan(options: ReadOptions, ranges: list[Range]) -> list[Task]:
     divided = divide(ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
-    history = History.at(options.history) if options.history else None
+    history = open_history(options.history) if options.history else None
     return [
         Task(options.peer, options.fetch, part, options.fail_on_data_loss, options.poll_timeout_s, history)
         for part in divided

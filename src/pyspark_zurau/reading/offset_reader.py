@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from pyspark_zurau.history.history import History
+from pyspark_zurau.history import open_history
 from pyspark_zurau.options.limits import EARLIEST, LATEST, AtEnd, AtOffsets, AtTime, AtTimes, Limit
 from pyspark_zurau.options.offsets import Offsets, in_words
 from pyspark_zurau.options.read_options import ReadOptions
@@ -112,7 +112,7 @@ class OffsetReader:
         return found | ends
 
     def _in_history(self, timestamps_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, Offset]:
-        return History.at(self._options.history).at_times(timestamps_ms) if self._options.history else {}
+        return open_history(self._options.history).at_times(timestamps_ms) if self._options.history else {}
 
     def _fill_in_ends(self, offsets: Offsets) -> dict[TopicPartition, Offset]:
         first = self._earliest({partition for partition, offset in offsets.items() if offset == EARLIEST})
@@ -126,7 +126,7 @@ class OffsetReader:
         first = start_offsets(self._open(), sorted(partitions))
         if self._options.history is None:
             return first
-        past = History.at(self._options.history).extents({partition.topic for partition in partitions})
+        past = open_history(self._options.history).extents({partition.topic for partition in partitions})
         return {one: min(offset, past.get(one, (offset, offset))[0]) for one, offset in first.items()}
 
     def _latest(self, partitions: set[TopicPartition]) -> dict[TopicPartition, Offset]:

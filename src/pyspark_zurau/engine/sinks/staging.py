@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +96,8 @@ def _writer(
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import itertools
         import uuid
+
+        import pyarrow.dataset as ds  # brings pandas along, which takes its time
 
         told = iter(batches)
         first = next(told, None)
