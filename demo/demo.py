@@ -150,18 +150,20 @@ def play(
     show: Show,
 ) -> None:
     """A backlog, then live lines, a leader's death half-way, and on until everything has come out."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    began_s = time.monotonic()
+    deadline_s = began_s + PATIENCE_S
     backlog = Generators(brokers.bootstrap, lines[:BACKLOG], 0)
     backlog.start()
     while not results.newest and time.monotonic() < deadline_s:
         pipeline.check()
         show(f"{backlog.acknowledged:,} lines are waiting; Spark is starting")
+    first = f"the first result was there after {time.monotonic() - began_s:.0f} s"
     live = Generators(brokers.bootstrap, lines[BACKLOG:], rate)
     live.start()
     failover = Failover(brokers, live)
     while time.monotonic() < deadline_s and not (live.are_done and is_complete(results, expected)):
         pipeline.check()
-        show(f"{backlog.acknowledged + live.acknowledged:,} lines acknowledged; {failover.go_on()}")
+        show(f"{backlog.acknowledged + live.acknowledged:,} lines acknowledged; {failover.go_on()}; {first}")
 
 
 def is_complete(results: Results, expected: Expected) -> bool:

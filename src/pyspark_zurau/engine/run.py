@@ -87,10 +87,10 @@ class Execution:
         with ExitStack() as undo:
             undo.callback(self.stop)
             starts = self._starts()
-            for name in starts:
+            for number, name in enumerate(starts):
                 if not is_stopping() and not self._has_failed:
                     starts[name]()
-                    _let_begin(self._queries[name], is_stopping)
+                    _let_begin(self._queries[name], is_stopping, with_batch=number == 0)
                     self._look(on_progress)
                     self._find_failures(starts)
             is_active = True
@@ -117,11 +117,12 @@ class Execution:
             clean_up(self._spark, self._pipeline.sinks[name], f"{self._pipeline.checkpoint}/{name}")
 
     def _starts(self) -> dict[str, Callable[[], None]]:
+        """In this order, since the first result is what people wait for."""
         starts: dict[str, Callable[[], None]] = {}
-        for name in _with_dead_letters(self._pipeline):
-            starts[_title(name)] = partial(self._start_dead_letters, name)
         for sink in self._pipeline.sinks.values():
             starts[sink.name] = partial(self._start_sink, sink, self._frames[sink.origin])
+        for name in _with_dead_letters(self._pipeline):
+            starts[_title(name)] = partial(self._start_dead_letters, name)
         return starts
 
     def _start_dead_letters(self, name: str) -> None:
@@ -192,11 +193,16 @@ def _title(source: str) -> str:
     return f"{source} dead letters"
 
 
-def _let_begin(query: StreamingQuery, is_stopping: Callable[[], bool]) -> None:
-    """Wait until its Python process is there. Spark gives each ten seconds to start; several at once need longer."""
+def _let_begin(query: StreamingQuery, is_stopping: Callable[[], bool], *, with_batch: bool) -> None:
+    """Wait until its Python process is there. Spark gives each ten seconds to start; several at once need longer.
+
+    With its first batch, if there is something to read: alone it has its result in half the time.
+    """
     deadline_s = time.monotonic() + BEGIN_PATIENCE_S
-    while query.isActive and query.status["message"] in BEGINNINGS and time.monotonic() < deadline_s:
-        if is_stopping():
+    while query.isActive and time.monotonic() < deadline_s and not is_stopping():
+        status = query.status
+        is_in_batch = with_batch and status["isTriggerActive"] and query.lastProgress is None
+        if status["message"] not in BEGINNINGS and not is_in_batch:
             return
         time.sleep(0.02)
 
