@@ -6,6 +6,7 @@ Nothing in Zurau imports them, so everything else works without them, and as qui
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,9 +18,21 @@ class Optional(NamedTuple):
     #: What it is missing without, and the extra that brings it.
     needs: str
     extra: str
+    #: What it is for, and its commands: for whoever asks before anything is installed.
+    doc: str
+    commands: tuple[str, ...]
 
 
-COMMANDS = {"pipeline": Optional("pyspark_zurau.cli", "Spark", "spark")}
+COMMANDS = {
+    "pipeline": Optional(
+        "pyspark_zurau.cli",
+        "Spark",
+        "spark",
+        "Run, check and watch data pipelines on Spark: topics to read, Spark SQL, and sinks, in a TOML file.",
+        ("init", "preview", "run", "check", "host", "status", "reset", "list", "generate", "compact", "replay"),
+    )
+}
+HELP = {"--help", "-h"}
 
 
 def run_optional(command: str, arguments: Sequence[str]) -> None:
@@ -28,8 +41,14 @@ def run_optional(command: str, arguments: Sequence[str]) -> None:
     try:
         module = importlib.import_module(optional.module)
     except ModuleNotFoundError as error:
+        install = f'pip install "zurau[{optional.extra}]"'
+        if not arguments or HELP & set(arguments):
+            sys.stdout.write(
+                f"{optional.doc}\n\nCommands: {', '.join(optional.commands)}\n\n"
+                f"They need {optional.needs}, which is not installed here: {install}\n"
+            )
+            return
         raise SettingsError(
-            f"`zurau {command}` needs {optional.needs}, and there is no module {error.name}; install it with"
-            f' pip install "zurau[{optional.extra}]"'
+            f"`zurau {command}` needs {optional.needs}, and there is no module {error.name}; install it with {install}"
         ) from None
     module.app(list(arguments), prog_name=f"zurau {command}")
