@@ -20,6 +20,7 @@ from broker_mutations import BROKER_MUTATIONS
 from disk_mutations import DISK_MUTATIONS
 from msgspec.structs import replace
 from planted import find, in_sync, quorum
+from replica_mutations import REPLICA_MUTATIONS
 from stream_mutations import STREAM_MUTATIONS
 from window_mutations import WINDOW_MUTATIONS
 
@@ -312,6 +313,7 @@ MUTATIONS = (
     *STREAM_MUTATIONS,
     *WINDOW_MUTATIONS,
     *BROKER_MUTATIONS,
+    *REPLICA_MUTATIONS,
 )
 
 

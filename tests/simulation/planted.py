@@ -15,14 +15,19 @@ from zurau.simulation.cluster.search import run_seed
 from zurau.simulation.cluster.swarm import Mode
 from zurau.simulation.constants import draw
 
-Where = Mode | Literal["broker", "brokers"]
+Where = Mode | Literal["broker", "brokers", "quorum of brokers", "isr of brokers"]
+KINDS: dict[str, brokers.Kind] = {
+    "brokers": brokers.LONE,
+    "quorum of brokers": brokers.Kind(3, "quorum"),
+    "isr of brokers": brokers.Kind(3, "isr"),
+}
 
 
 @dataclass(frozen=True)
 class Mutation:
     name: str
     #: Where it is looked for: a cluster's replicas in one of their modes, a broker that is asked one thing after the
-    #: other, or whole brokers in a world of their own.
+    #: other, or whole brokers in a world of their own, one or three.
     mode: Where
     #: Seeds within which it has to be found: a few times as many as it took.
     seeds: int
@@ -54,10 +59,10 @@ def find(mutation: Mutation, first_seed: int = 0) -> tuple[int, str] | None:
 
 def _run(mode: Where, seed: int) -> str:
     """What noticed that something is wrong, if anything did."""
-    if mode == "brokers":
-        found = brokers.run_seed(brokers.LONE, seed).violation
+    if mode in KINDS:
+        found = brokers.run_seed(KINDS[mode], seed).violation
         return "" if found is None else found.invariant
-    if mode != "broker":
+    if mode in ("quorum", "isr"):
         violation = run_seed(mode, seed).violation
         return "" if violation is None else violation.invariant
     try:
@@ -77,6 +82,14 @@ def in_sync(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0
 
 def in_a_broker(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
     return Mutation(name, "broker", seeds, patches, near)
+
+
+def in_a_quorum(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
+    return Mutation(f"{name}, of real brokers", "quorum of brokers", seeds, patches, near)
+
+
+def in_a_set(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
+    return Mutation(f"{name}, of real brokers", "isr of brokers", seeds, patches, near)
 
 
 def in_brokers(name: str, seeds: int, *patches: tuple[Any, str, Any], near: int = 0) -> Mutation:
