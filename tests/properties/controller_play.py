@@ -240,7 +240,7 @@ class Play:
         name = f"topic-{topic % TOPICS}"
         brokers = [broker for broker in range(BROKERS) if replicas >> broker & 1]
         turned = brokers[how % 4 :] + brokers[: how % 4]
-        configs = {"flush": ("os", "os", "fsync", "os")[how % 4]} | ({} if how > 11 else {"replication.mode": "isr"})
+        configs = {"flush": ("os", "os", "fsync", "os")[how % 4]} | ({} if how > 9 else {"replication.mode": "isr"})
         topic_id = TopicId((len(self.log) + 1).to_bytes(16))
         self.ask(CreateTopic(name, topic_id, assignments={0: turned, 1: turned[::-1]}, configs=configs))
 

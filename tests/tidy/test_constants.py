@@ -30,6 +30,7 @@ FIXED = {
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
+        client.operations.BROKER_RESOURCE client.operations.SET client.operations.RESET
         client.cluster.cluster.GROUP_COORDINATOR client.cluster.connection.ASK_VERSIONS_IN
         client.producer.sender.ACKS_ALL
         client.offsets.LATEST_TIMESTAMP client.offsets.EARLIEST_TIMESTAMP client.offsets.READ_UNCOMMITTED
@@ -88,6 +89,7 @@ FIXED = {
         broker.progress.PROGRESS_MS
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS
+        broker.heartbeats.UNHEARD_MS cli.cluster_operations.LOOK_EVERY_S
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS

@@ -46,6 +46,7 @@ from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import (
     BrokerAdded,
     BrokerConfigChanged,
+    BrokerFencingChanged,
     Change,
     PartitionsAdded,
     PartitionStatesChanged,
@@ -133,7 +134,7 @@ class Broker:
         )  # fmt: skip
         #: The number of this start, as the controller counts.
         self.broker_epoch: Epoch = -1
-        self._heartbeats = Heartbeats(
+        self.heartbeats = Heartbeats(
             self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
         )
         self._watch_leaders()
@@ -142,7 +143,9 @@ class Broker:
 
     def _watch_leaders(self) -> None:
         settings, me = self.settings, self.broker_id
-        self._disconnections = Disconnections(me, self.metadata.runtime, lambda: self.image, self._heartbeats.say_now)
+        self._disconnections = Disconnections(me, self.metadata.runtime, lambda: self.image, self.heartbeats.say_now)
+        #: When brokers were last fenced or unfenced, as far as this one has seen it.
+        self.fenced_since_ms: dict[BrokerId, int] = {}
         self.known_leaders = KnownLeaders(me, self.replication.shells, lambda: self.image.brokers, self.clock)
         self.replication.on_role_changed = self.known_leaders.role_changed
         self.leader_moves = LeaderMoves(
@@ -259,11 +262,11 @@ class Broker:
         self._sort_out(topics, deleted_before)
         await self._tell_new_names(topics)
         self._in_sync.registered(self.broker_epoch)
-        self._heartbeats.begin()
+        self.heartbeats.begin()
         if not self._is_alone:  # who votes alone goes on doing so, and thousands of partitions need no second look
             self._voter_changes.begin()
             self.leader_moves.begin()
-        await self._led([self._heartbeats.unfenced])
+        await self._led([self.heartbeats.unfenced])
         if OFFSETS_TOPIC not in self.image.topics:
             await self._create_offsets_topic()
         await self._led([partition.established for partition in opened if partition.is_only_voter])
@@ -333,12 +336,12 @@ class Broker:
     async def hand_over(self) -> None:
         """Let others lead what this broker leads: it is about to stop."""
         if not self._is_alone:
-            await hand_over(self._heartbeats, self.leader_moves, self.clock)
+            await hand_over(self.heartbeats, self.leader_moves, self.clock)
 
     def close(self) -> None:
         """Stop in good order. Whoever still waits is told to look elsewhere."""
         self._is_open = False
-        self._heartbeats.close()
+        self.heartbeats.close()
         self._voter_changes.close()
         self.leader_moves.close()
         self.metadata.runtime.close(_is_stopping)
@@ -441,6 +444,8 @@ class Broker:
             case PartitionStatesChanged(topic, partitions):
                 self._move(topic, partitions)
                 self._in_sync.tell(topic, partitions)
+            case BrokerFencingChanged(broker_id):
+                self.fenced_since_ms[broker_id] = self.clock.now_ms()
             case BrokerAdded():
                 self.on_brokers(self.image)
             case BrokerConfigChanged():

@@ -32,6 +32,8 @@ class Kind(StrEnum):
     JOURNAL_NOT_WRITTEN = "journal-not-written"
     UNEXPLAINED = "unexplained"
     UPKEEP_FAILS = "upkeep-fails"
+    NO_CONTROLLER = "no-controller"
+    BROKER_FENCED = "broker-fenced"
     SLOW = "slow"
     MORE = "more"
 
@@ -46,6 +48,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     first_offset: int | None = None
     last_offset: int | None = None
     file: str | None = None
+    since_ms: int | None = None
 
 
 class Health:
@@ -62,6 +65,8 @@ class Health:
             self._journal,
             self._unexplained,
             self._upkeep,
+            self._controller,
+            self._fenced,
         ]
         #: Numbers, by name.
         self.counters: dict[str, Callable[[], float]] = {"upkeep.failures": lambda: broker.troubles.failure_count}
@@ -89,6 +94,33 @@ class Health:
 
     def counters_text(self) -> str:
         return msgspec.json.encode({name: count() for name, count in sorted(self.counters.items())}).decode()
+
+    def _controller(self) -> Iterator[Problem]:
+        since_ms = self._broker.heartbeats.unheard_since_ms
+        if since_ms is not None:
+            yield Problem(
+                Kind.NO_CONTROLLER,
+                "the controller does not answer this broker: the metadata has no leader, or this broker is cut off "
+                "from the majority. It serves no new topics, and leads only as long as its followers are heard",
+                "see which brokers run and whether they reach each other; a majority of the voters is needed "
+                "(`zurau cluster status`)",
+                since_ms=since_ms,
+            )
+
+    def _fenced(self) -> Iterator[Problem]:
+        """Told by the controller, so that each is told once."""
+        broker = self._broker
+        if broker.metadata.runtime.is_loaded:
+            for other in broker.image.brokers.values():
+                if other.is_fenced:
+                    held = sum(other.broker_id in partition.replicas for _, partition in broker.image.partitions())
+                    yield Problem(
+                        Kind.BROKER_FENCED,
+                        f"broker {other.broker_id} is not heard of; it has replicas of {held} partitions",
+                        "start it again; if it is gone for good, `zurau cluster decommission "
+                        f"{other.broker_id}` moves its replicas to others",
+                        since_ms=broker.fenced_since_ms.get(other.broker_id),
+                    )
 
     def _damaged(self) -> Iterator[Problem]:
         root = self._broker.world.disk.root

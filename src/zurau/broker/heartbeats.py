@@ -10,6 +10,8 @@ from zurau.machines.controller.commands import BrokerHeartbeat, BrokerHeartbeatR
 from zurau.pending import Pending, start
 from zurau.ports import Clock, Timer
 
+#: A controller that is silent for so long is a problem, and not the next one being elected.
+UNHEARD_MS = 5000
 #: How often a broker that wants to stop asks whether it may.
 SHUTDOWN_INTERVAL_MS = 50
 
@@ -29,6 +31,8 @@ class Heartbeats:
         self._timer: Timer | None = None
         #: Done when the controller has heard that this start of the broker has seen its registration.
         self.unfenced: Pending[None] = Pending()
+        #: By the wall clock: since when the controller has not answered, once that is longer than a moment.
+        self._failing_since_ms: int | None = None
         self._wants_shutdown = False
         #: Since this broker wants to stop: the controller has answered; and nobody needs this broker any more.
         self.is_heard = False
@@ -54,10 +58,17 @@ class Heartbeats:
         if self._timer is not None:
             self._timer.cancel()
 
+    @property
+    def unheard_since_ms(self) -> int | None:
+        since_ms = self._failing_since_ms
+        return since_ms if since_ms is not None and self._clock.now_ms() - since_ms > UNHEARD_MS else None
+
     async def _beat(self) -> None:
+        self._failing_since_ms = self._failing_since_ms or self._clock.now_ms()
         with suppress(Refused):  # the next one may be heard
             asked = self._wants_shutdown
             reply = await self._submit(self._heartbeat(asked))
+            self._failing_since_ms = None
             if asked:
                 self.is_heard, self.may_stop = True, self.may_stop or reply.should_shut_down
             if not reply.is_fenced and not self.unfenced.is_done:

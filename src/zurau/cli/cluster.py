@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -18,16 +18,18 @@ from zurau.cli.options import (
     open_cluster,
 )
 from zurau.cli.output import counted, show_json, show_rows
+from zurau.cli.times import format_time
 
 if TYPE_CHECKING:
     from zurau.client.admin import Admin
     from zurau.client.cluster import Metadata
+    from zurau.client.operations import DescribedBroker
     from zurau.ids import BrokerId
 
 app = typer.Typer(invoke_without_command=True, **SETTINGS)
 
-BROKER_COLUMNS = ("broker", "host", "port", "rack", "controller", "leads", "replicas")
-PROBLEM_COLUMNS = ("broker", "kind", "partition", "problem", "advice")
+BROKER_COLUMNS = ("broker", "host", "port", "rack", "state", "controller", "votes", "leads", "replicas")
+PROBLEM_COLUMNS = ("broker", "kind", "partition", "since", "problem", "advice")
 #: The read-only config in which a broker of ours tells its problems. Apache Kafka has none.
 HEALTH_CONFIG = "zurau.health"
 
@@ -39,7 +41,7 @@ def cluster(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the brokers; `health` shows what is wrong.
+    """Show the brokers, as `status` does; `health` shows what is wrong.
 
     \b
     Examples:
@@ -47,13 +49,37 @@ def cluster(
       zurau cluster --bootstrap kafka.example:9092 --format json
       zurau cluster health
     """
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        show_status(bootstrap, timeout, form)
+
+
+@app.command()
+def status(
+    context: typer.Context,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Show the brokers: where they are, what they lead and hold, who votes on the metadata, who is away.
+
+    \b
+    Examples:
+      zurau cluster status
+    """
+    bootstrap = _given_before(context, "bootstrap", bootstrap)
+    timeout = _given_before(context, "timeout", timeout)
+    show_status(bootstrap, timeout, Format(_given_before(context, "form", form)))
+
+
+def show_status(bootstrap: str, timeout: float, form: Format) -> None:
     from zurau.client.admin import Admin
+    from zurau.client.operations import Operations
 
     with open_cluster(bootstrap, timeout) as opened:
         known = Admin(opened).describe_cluster()
-    rows, counts = _broker_rows(known), _counts(known)
+        described = Operations(opened).describe()
+        voters = Operations(opened).voters()
+    rows, counts = _broker_rows(known, described, voters), _counts(known)
     if form is Format.JSON:
         named = {"cluster_id": known.cluster_id, "controller": known.controller_id}
         show_json(named | {"brokers": rows} | counts)
@@ -153,26 +179,39 @@ def _problems_of_broker(admin: Admin, broker_id: BrokerId) -> Iterator[dict[str,
     for entry in told:
         for found in json.loads(entry.value or "[]"):
             named = _problem(broker_id, found["kind"], found.get("partition"), found["text"], found["advice"])
+            if "since_ms" in found:
+                named["since"] = format_time(found["since_ms"])
             yield named | {name: found[name] for name in ("first_offset", "last_offset", "file") if name in found}
 
 
 def _problem(broker_id: BrokerId | None, kind: str, partition: str | None, problem: str, advice: str) -> dict[str, Any]:
-    return {"broker": broker_id, "kind": kind, "partition": partition, "problem": problem, "advice": advice}
+    return {
+        "broker": broker_id,
+        "kind": kind,
+        "partition": partition,
+        "since": None,
+        "problem": problem,
+        "advice": advice,
+    }
 
 
-def _broker_rows(known: Metadata) -> list[dict[str, Any]]:
+def _broker_rows(
+    known: Metadata, described: Iterable[DescribedBroker], voters: Collection[BrokerId]
+) -> list[dict[str, Any]]:
     partitions = [partition for topic in known.topics.values() for partition in topic.partitions]
     return [
         {
             "broker": broker_id,
-            "host": broker.address.host,
-            "port": broker.address.port,
-            "rack": broker.rack,
+            "host": host,
+            "port": port,
+            "rack": rack,
+            "state": "fenced" if is_fenced else "there",
             "controller": broker_id == known.controller_id,
+            "votes": broker_id in voters,
             "leads": sum(partition.leader == broker_id for partition in partitions),
             "replicas": sum(broker_id in partition.replicas for partition in partitions),
         }
-        for broker_id, broker in sorted(known.brokers.items())
+        for broker_id, host, port, rack, is_fenced in sorted(described)
     ]
 
 

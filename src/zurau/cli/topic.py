@@ -206,6 +206,29 @@ def add_partitions(
 
 
 @app.command()
+def alter(
+    name: TopicName,
+    replication_factor: Annotated[int, typer.Option(metavar="N", min=1, max=32767, help="Replicas of each partition.")],
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Let a topic have more or fewer replicas, and wait until it has them.
+
+    \b
+    Examples:
+      zurau topic alter orders --replication-factor 3
+    """
+    from zurau.cli.cluster_operations import change_factor
+    from zurau.client.admin import Admin
+
+    with open_cluster(bootstrap, timeout) as cluster:
+        change_factor(cluster, name, replication_factor)
+        changed = Admin(cluster).describe_topic(name)
+    show_rows([_summary(changed)], ("topic", "partitions", "replicas"), form)
+
+
+@app.command()
 def purge(
     name: TopicName,
     partition: Annotated[list[int] | None, typer.Option(metavar="N", help="Only this one; may be repeated.")] = None,

@@ -79,7 +79,7 @@ class Node:
         for partition in broker.partitions.values():
             partition.shell.stop()
         broker.replication.stop()
-        broker._heartbeats.close()
+        broker.heartbeats.close()
         broker._voter_changes.close()
         broker.leader_moves.close()
 
