@@ -98,7 +98,7 @@ class OurProducer(Client):
         self.acknowledgements: dict[TopicPartition, list[Acknowledgement]] = {each: [] for each in partitions}
 
     def work(self) -> None:
-        settings = ProducerSettings(linger_s=0, delivery_timeout_s=600, may_create_topics=False)
+        settings = ProducerSettings(linger_s=0, delivery_timeout_s=120, may_create_topics=False)
         with Cluster(self.bootstrap, client_id=self.name) as cluster:
             producer = Producer(cluster, settings)
             next_s = time.monotonic()
