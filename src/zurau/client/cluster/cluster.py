@@ -216,6 +216,8 @@ class Cluster:
                 return connection
         addresses = self._addresses()
         others = [address for address in addresses if address != but] or addresses
+        if self._first is not None:
+            self._first.close()
         self._first = self._wait_for_first(sorted(others, key=lambda address: self._patience_s.get(address, 0.0)))
         return self._first
 
