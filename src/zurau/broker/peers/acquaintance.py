@@ -17,7 +17,9 @@ def reason_to_refuse(mine: Handshake, theirs: Handshake, dialled: BrokerId | Non
             f"two brokers have the id {mine.broker}; start one of them with another --node-id, and with a directory "
             "of its own"
         )
-    if mine.cluster_id and theirs.cluster_id and mine.cluster_id != theirs.cluster_id:
+    if not theirs.cluster_id:
+        return f"broker {theirs.broker} names no cluster; start it with --join, and it is given its id first"
+    if mine.cluster_id != theirs.cluster_id:
         return (
             f"broker {mine.broker} is in the cluster {mine.cluster_id} and broker {theirs.broker} in "
             f"{theirs.cluster_id}; correct the address that led from one to the other, or start one of them with an "
