@@ -149,12 +149,12 @@ class Log(ReadableLog):
         settings = self.settings
         segment = self._active
         if not segment.takes(header, settings):
+            if len(self._segments) == 1 and not segment.size:
+                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+                self._save(Checkpoint(header.base_offset, self.compacted_offset))
+                self.start_offset = header.base_offset
             # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
             segment = self._roll(self.end_offset if segment.size else header.base_offset)
-            if len(self._segments) == 1:
-                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
-                self.start_offset = header.base_offset
-                self._save()
         if segment.end.position == 0:  # its file is made now
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)

@@ -6,13 +6,17 @@ votes. Every checksum is looked at on the way: a damaged disk must not pass its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from zurau.epochs import EpochMark
 from zurau.errors import CorruptData
 from zurau.partition.voters import voters_in
 from zurau.ports import Buffer
 from zurau.records.batch import BatchHeader, check_crc, iter_batches
-from zurau.replica.core.items import Batch
+from zurau.replica.core.items import Batch, Item
+
+#: A mark; a change of voters of the leader's own, which is a batch only when it is written; a batch of a leader's.
+Write = EpochMark | Batch | tuple[BatchHeader, memoryview]
 
 
 def split_runs(stored: Buffer) -> tuple[Batch, ...]:
@@ -50,3 +54,12 @@ def _control(header: BatchHeader, batch: memoryview) -> Batch:
 
 def batches_of(run: Batch) -> Iterator[tuple[BatchHeader, memoryview]]:
     return iter_batches(run.data)
+
+
+def writes_of(items: Iterable[Item]) -> Iterator[Write]:
+    """What a replica is to append, one write after the other: each can be tried again by itself."""
+    for item in items:
+        if isinstance(item, EpochMark) or (item.voters is not None and not item.data):
+            yield item
+        else:
+            yield from batches_of(item)

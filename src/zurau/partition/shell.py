@@ -5,16 +5,18 @@ in one line per replica. Most are done at once. One that has to wait for a disk 
 behind it until it is done, and nobody else: the work is in a worker or in the journal.
 
 A leader's own records are in the log before the core hears of them (`RecordsWritten`): a disk without room then costs
-one refused batch. Anything else that fails leaves the core ahead of its log, and ends this replica: it is started
-again from its disk when the broker is. So does a broken invariant. Other replicas go on.
+one refused batch. Other appends that the disk refuses are tried again until it takes them, and what stands behind them
+waits. Anything else that fails leaves the core ahead of its log, and ends this replica: it is started again from its
+disk when the broker is. So does a broken invariant. Other replicas go on.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
@@ -27,7 +29,7 @@ from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.partition.flushing import RETRY_FLUSH_MS, LogFlushing
 from zurau.partition.outbox import Outbox
-from zurau.partition.runs import batches_of, split_runs
+from zurau.partition.runs import Write, split_runs, writes_of
 from zurau.partition.voters import encode_voters
 from zurau.pending import Pending, done
 from zurau.ports import World, WouldBlock
@@ -51,7 +53,7 @@ from zurau.replica.core.effects import (
 )
 from zurau.replica.core.events import Event, Flushed, TimePassed
 from zurau.replica.core.identity import PartitionId, ReplicaId
-from zurau.replica.core.items import Batch, Item
+from zurau.replica.core.items import Batch
 from zurau.replica.core.membership import Membership
 from zurau.replica.core.replica import ReplicaCore
 from zurau.replica.core.roles import Role
@@ -227,21 +229,63 @@ class Shell:
             self._hold_up(self._notes.save_vote(effect.epoch, effect.voted_for))
 
     def _append(self, effect: Append) -> None:
-        for item in effect.items:
-            self._append_item(item)
-        if self._notes is not None and any(isinstance(item, Batch) and item.voters for item in effect.items):
-            # Known to the journal before the change can count: nobody looks for it in the log at a start.
-            self._hold_up(self._notes.save_voters(self.core.membership.history))
+        """There may be no room for it, whatever was measured before. What comes next waits until it is written, so
+        nobody hears of it too early."""
+        writes = writes_of(effect.items)
+        for write in writes:
+            try:
+                self._write(write)
+            except FlushFailed:
+                raise
+            except DiskFault as fault:
+                self._hold_up(self._append_later(effect, chain([write], writes), fault))
+                return
+        if self._notes is not None and _has_voters(effect):
+            self._hold_up(self._save_voters())
 
-    def _append_item(self, item: Item) -> None:
-        if isinstance(item, EpochMark):
-            self.log.mark(item)
-            return
-        if item.voters is not None and not item.data:  # the leader's own, which is a batch only now
-            batch = encode_voters(item.voters, self._clock.now_ms())
-            self.log.append(batch, stamp(batch, item.base_offset, item.epoch))
-            return
-        for header, stored in batches_of(item):
+    def _append_later(self, effect: Append, writes: Iterator[Write], fault: DiskFault) -> Pending[None]:
+        """Try again until everything is written. A write that failed has changed nothing."""
+        appended: Pending[None] = Pending()
+        rest = deque(writes)
+
+        def attempt() -> None:
+            if self.is_stopped:
+                return
+            try:
+                while rest:
+                    self._write(rest[0])
+                    rest.popleft()
+            except Exception as error:  # noqa: BLE001 - as in `tell`
+                if isinstance(error, DiskFault) and not isinstance(error, FlushFailed):
+                    refused(error)
+                else:
+                    appended.fail(error)
+                return
+            self._owner.storage_fault(None)
+            saved = self._save_voters() if self._notes is not None and _has_voters(effect) else _DONE
+            saved.then(lambda outcome: _copy(outcome, appended))
+
+        def refused(fault: DiskFault) -> None:
+            self._owner.storage_fault(fault)
+            self._clock.call_later(RETRY_FLUSH_MS, attempt)
+
+        refused(fault)
+        return appended
+
+    def _save_voters(self) -> Pending[None]:
+        """Known to the journal before the change can count: nobody looks for it in the log at a start."""
+        assert self._notes is not None
+        return self._notes.save_voters(self.core.membership.history)
+
+    def _write(self, write: Write) -> None:
+        if isinstance(write, EpochMark):
+            self.log.mark(write)
+        elif isinstance(write, Batch):
+            assert write.voters is not None
+            batch = encode_voters(write.voters, self._clock.now_ms())
+            self.log.append(batch, stamp(batch, write.base_offset, write.epoch))
+        else:
+            header, stored = write
             self.log.append(stored, header)
             self._owner.replicated(header)
 
@@ -412,6 +456,10 @@ class Shell:
 
     def is_awaited(self, offset: Offset) -> bool:
         return self._owner.is_awaited(offset)
+
+
+def _has_voters(effect: Append) -> bool:
+    return any(isinstance(item, Batch) and item.voters for item in effect.items)
 
 
 def _is_stopped(log: Log) -> DiskFault:

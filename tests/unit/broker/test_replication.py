@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -255,6 +256,21 @@ def test_a_full_disk_drops_what_it_has_no_room_for_and_catches_up_later(cluster)
     follower.disk.capacity_bytes = 1 << 40
     cluster.pass_time()
     assert follower.read() == [b"a"]
+
+
+def test_a_disk_that_refuses_though_it_seems_to_have_room_ends_no_follower(cluster):
+    """As with a quota, or a limit on the size of files."""
+    follower = next(node for node in cluster.nodes.values() if node is not cluster.leader())
+    follower.replication._disk = SimpleNamespace(free_bytes=lambda: 1 << 40)
+    follower.disk.capacity_bytes = follower.disk.used_bytes
+    cluster.write(b"a")
+    cluster.pass_time(5000)
+    assert follower.read() == []
+    follower.disk.capacity_bytes = 1 << 40
+    cluster.pass_time(5000)
+    cluster.write(b"b")
+    cluster.pass_time(5000)
+    assert follower.read() == [b"a", b"b"]
 
 
 def test_nothing_is_heard_for_a_partition_that_is_not_here(cluster):

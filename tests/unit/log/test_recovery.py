@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.epochs import EpochMark
-from zurau.errors import FlushFailed
+from zurau.errors import DiskFault, FlushFailed
 from zurau.log.last_known import LastKnown
 from zurau.records.batch import stamp
 from zurau.records.builder import NewRecord, build_batch
@@ -272,3 +272,16 @@ def test_what_it_does_not_know_is_flushed_with_its_name(bench, disk, last_known)
     disk.crash()
     bench.open(clean=False)
     assert bench.read_all() == b"".join(batches)
+
+
+def test_where_a_log_starts_is_not_left_out_when_there_was_no_room_for_it_at_first(bench, disk):
+    batch = build_batch([NewRecord(None, b"", timestamp=1)])
+    header = stamp(batch, 1 << 40, 0)
+    disk.capacity_bytes = disk.used_bytes
+    with pytest.raises(DiskFault):
+        bench.log.append(batch, header)
+    disk.capacity_bytes += 1000
+    bench.log.append(batch, header)
+    assert any("checkpoint" in name for name in bench.names(""))
+    reopened = bench.open()
+    assert (reopened.start_offset, reopened.damage) == (1 << 40, [])

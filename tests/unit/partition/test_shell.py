@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from zurau.epochs import EpochMark, Position
-from zurau.errors import DiskFault, Refused
+from zurau.errors import DiskFault, FlushFailed, Refused
 from zurau.ids import BrokerId
 from zurau.partition.flushing import RETRY_FLUSH_MS, UNAWAITED_FLUSH_MS
+from zurau.records.batch import stamp
 from zurau.replica.core.effects import (
     AdvanceHighWatermark,
     AdvanceStart,
@@ -25,6 +26,7 @@ from zurau.replica.core.effects import (
 )
 from zurau.replica.core.events import Received, TimePassed
 from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch
 from zurau.replica.core.messages import BeginEpoch, Fetched, SnapshotPoint
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -173,6 +175,90 @@ def test_a_start_is_not_tried_again_when_the_replica_has_stopped(clock, disk, pa
     disk.capacity_bytes += 1000
     clock.advance(2 * RETRY_FLUSH_MS)
     assert partition.log.start_offset == 0
+
+
+def stored_batches(batch, *values: bytes) -> list[Batch]:
+    """As a leader sends them, from offset 0 on."""
+    batches = []
+    for offset, value in enumerate(values):
+        data = bytearray(batch(value))
+        stamp(data, offset, 0)
+        batches.append(Batch(0, offset, 1, memoryview(data)))
+    return batches
+
+
+def test_an_append_that_there_is_no_room_for_is_tried_again_and_what_is_behind_it_waits(
+    batch, clock, disk, outbox, partition, shell
+):
+    message = BeginEpoch(shell.core.id, 1)
+    first, second, third = stored_batches(batch, b"a", b"b", b"c")
+    disk.capacity_bytes = disk.used_bytes + len(first.data)
+    carry_out(shell, Append((first, second, third)), Send(BrokerId(2), message))
+    clock.advance(3 * RETRY_FLUSH_MS)
+    assert (partition.log.end_offset, shell.is_settled, shell.is_stopped, outbox.said) == (1, False, False, [])
+    assert partition.fault is not None
+    disk.capacity_bytes = 1 << 30
+    clock.advance(2 * RETRY_FLUSH_MS)
+    assert (partition.log.end_offset, shell.is_settled, partition.fault) == (3, True, None)
+    assert outbox.said == [("send", 2, shell.partition, message)]
+
+
+def test_a_change_of_voters_that_there_is_no_room_for_is_noted_when_it_is_written(clock, disk, partition, shell):
+    disk.capacity_bytes = disk.used_bytes
+    carry_out(shell, Append((Batch(0, 0, 1, b"", frozenset({OTHER})),)))
+    clock.advance(2 * RETRY_FLUSH_MS)
+    assert (partition.log.end_offset, shell.is_stopped) == (0, False)
+    disk.capacity_bytes = 1 << 30
+    clock.advance(2 * RETRY_FLUSH_MS)
+    assert (partition.log.end_offset, shell.is_settled) == (1, True)
+
+
+def test_an_append_is_not_tried_again_when_the_replica_has_stopped(batch, clock, disk, partition, shell):
+    disk.capacity_bytes = disk.used_bytes
+    carry_out(shell, Append(tuple(stored_batches(batch, b"a"))))
+    shell.stop()
+    disk.capacity_bytes = 1 << 30
+    clock.advance(2 * RETRY_FLUSH_MS)
+    assert partition.log.end_offset == 0
+
+
+def test_an_append_that_breaks_an_invariant_when_it_is_tried_again_stops_the_replica(
+    batch, clock, disk, partition, shell
+):
+    (only,) = stored_batches(batch, b"a")
+    disk.capacity_bytes = disk.used_bytes
+    carry_out(shell, Append((only,)))
+    disk.capacity_bytes = 1 << 30
+    partition.log.mark(EpochMark(1, 5))  # its place is taken
+    clock.advance(2 * RETRY_FLUSH_MS)
+    assert shell.is_stopped
+
+
+def far_away(batch) -> Batch:
+    """Further from the beginning than a segment can express: where the log starts has to be written down first."""
+    data = bytearray(batch(b"a"))
+    stamp(data, 1 << 32, 0)
+    return Batch(0, 1 << 32, 1, memoryview(data))
+
+
+def test_a_flush_that_fails_within_an_append_is_final(batch, disk, monkeypatch, shell):
+    monkeypatch.setattr(disk, "flush_directory", _cannot_flush)
+    with pytest.raises(FlushFailed):
+        carry_out(shell, Append((far_away(batch),)))
+
+
+def test_a_flush_that_fails_when_an_append_is_tried_again_is_final(batch, clock, disk, monkeypatch, shell):
+    disk.capacity_bytes = disk.used_bytes
+    carry_out(shell, Append((far_away(batch),)))
+    assert not shell.is_stopped
+    disk.capacity_bytes = 1 << 30
+    monkeypatch.setattr(disk, "flush_directory", _cannot_flush)
+    clock.advance(2 * RETRY_FLUSH_MS)
+    assert shell.is_stopped
+
+
+def _cannot_flush(path: str) -> None:
+    raise FlushFailed(f"cannot flush the directory {path}")
 
 
 def test_what_a_follower_wants_is_read_and_sent(clock, outbox, shell, write):
