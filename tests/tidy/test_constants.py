@@ -65,7 +65,7 @@ FIXED = {
         client.cluster.connection.ANSWER_BYTES_MAX
         client.security.sasl.ITERATIONS_MIN client.security.sasl.ITERATIONS_MAX""",
     "a limit that brokers meet, tested at its edge": """
-        broker.introductions.ADDRESSES_MAX broker.peers.hello.SCRATCH_BYTES
+        broker.introductions.ADDRESSES_MAX broker.introductions.BROKERS_MAX broker.peers.hello.SCRATCH_BYTES
         machines.controller.sessions._DISCONNECTED_SHARE
         broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.metadata_voters.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
@@ -73,6 +73,7 @@ FIXED = {
     "a code, a limit or a default of the system": """
         broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.closed_peers._TCP_INFO
         node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN
+        broker.introductions.HOST_CHARACTERS_MAX broker.introductions.PORT_MAX
         memory._TRIM_THRESHOLD memory._MMAP_THRESHOLD node.disk._NOWAIT cli.endings.TERMINATED
         cli.endings.PIPE_CLOSED cli.serve.WRONG_USAGE client.cluster.cluster.DEFAULT_PORT
         node.settings.PEER_PORT cli.up.FIRST_PORT cli.up.PEER_PORTS_APART cli.deployment.EXECUTABLE

@@ -133,6 +133,14 @@ class MetadataLog:
         self.partition.on_commit = self._follow
         return [change.topic.topic_id for change in changes if isinstance(change, TopicRemoved)]
 
+    def is_member(self, broker: BrokerId) -> bool:
+        """It is registered, has been given its id, or votes: a voter may be known before what is committed is. As long
+        as nothing is committed, it may be anybody."""
+        image = self.image
+        if not image.brokers or broker in image.brokers or broker in image.reserved_ids:
+            return True
+        return any(voter.broker == broker for voter in self.partition.shell.core.membership.voters)
+
     def _follow(self) -> None:
         changes = self._jump() if self._view.next_offset < self.partition.log.start_offset else []
         changes += self._view.catch_up()

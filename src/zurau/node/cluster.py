@@ -109,7 +109,9 @@ class Cluster:
             ask=self._sockets.ask,
             set_addresses=self._sockets.set_addresses,
             connected=lambda: self._sockets.connections.connected,
+            is_member=self._is_member,
         )
+        self._sockets.connections.is_known = self._introductions.is_known
         if self._joining is not None:
             self._introductions.learn(self._joining.places)
         return self._identity
@@ -241,10 +243,15 @@ class Cluster:
         return structs.replace(answer, given_id=given)
 
     def _learn_registered(self, image: ClusterImage) -> None:
-        """What the metadata says of where brokers are."""
+        """What the metadata says of where brokers are, and who is none."""
         assert self._introductions is not None, "it has joined"
+        for broker in self._introductions.others:
+            if not self._introductions.is_known(broker):
+                self._introductions.forget(broker)
         listeners = ((broker.broker_id, broker.listener(PEER_LISTENER)) for broker in image.brokers.values())
         self._introductions.learn(Place(broker, each.host, each.port) for broker, each in listeners if each is not None)
-        for broker in self._introductions.others:
-            if broker not in image.brokers and broker not in image.reserved_ids:
-                self._introductions.forget(broker)
+        self._sockets.connections.leave_unknown()
+
+    def _is_member(self, broker: BrokerId) -> bool:
+        """Whether the metadata knows it; without metadata it may be anybody."""
+        return self._broker is None or self._broker.metadata.is_member(broker)

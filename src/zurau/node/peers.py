@@ -188,5 +188,5 @@ class PeerSockets:
         try:
             async with asyncio.timeout(PATIENCE_MS / 1000):
                 await loop.create_connection(lambda: PeerProtocol(self, lambda _: connection), *address)
-        except OSError as error:
+        except (OSError, OverflowError, UnicodeError) as error:  # the latter two: that is no port, or no host
             connection.gone(str(error) or "it takes too long")

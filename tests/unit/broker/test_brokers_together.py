@@ -6,6 +6,7 @@ import pytest
 from three_brokers import IDS, Cluster
 
 from zurau.ids import BrokerId, TopicPartition
+from zurau.machines.controller.commands import ReserveBrokerId
 from zurau.simulation.client import SimulatedClient
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -31,6 +32,14 @@ def test_brokers_that_are_told_of_each_other_are_one_cluster(cluster):
 def test_the_metadata_quorum_grows_to_three(cluster):
     voters = {node.broker.metadata.partition.shell.core.voters for node in cluster.nodes.values()}
     assert [len(each) for each in voters] == [3]
+
+
+def test_members_are_registered_or_about_to_be(cluster):
+    given = cluster.nodes[BrokerId(1)].broker.controller.submit(ReserveBrokerId(bytes([9] * 16)))
+    cluster.pass_time(2000)
+    assert given.result() == 4
+    for node in cluster.nodes.values():
+        assert [each for each in range(-1, 9) if node.broker.metadata.is_member(BrokerId(each))] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("at", IDS)

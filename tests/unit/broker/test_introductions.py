@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.broker.identity import Identity
-from zurau.broker.introductions import ADDRESSES_MAX, CALM_MS, MISSING_MS, Introductions
+from zurau.broker.introductions import ADDRESSES_MAX, BROKERS_MAX, CALM_MS, MISSING_MS, Introductions
 from zurau.broker.peers.hello import Hello, HelloAnswer, Place
 from zurau.ids import Address, BrokerId
 from zurau.pending import Pending, done
@@ -22,6 +22,7 @@ class Desk:
         self.asked: list[Address] = []
         self.dialled: dict[BrokerId, Address] = {}
         self.connected: set[BrokerId] = set()
+        self.members = {BrokerId(1), BrokerId(2)}
         self.answers: dict[Address, HelloAnswer] = {}
         identity = Identity(BrokerId(3), "cluster", bytes(16), is_clustered=True)
         self.introductions = Introductions(
@@ -33,6 +34,7 @@ class Desk:
             ask=self.ask,
             set_addresses=lambda addresses: self.dialled.update(addresses),
             connected=lambda: self.connected,
+            is_member=lambda broker: broker in self.members,
         )
 
     def ask(self, address: Address, hello: Hello) -> Pending[HelloAnswer | None]:
@@ -101,3 +103,40 @@ def test_who_is_no_more_in_the_cluster_is_forgotten(desk):
     desk.introductions.forget(BrokerId(1))
     desk.introductions.forget(BrokerId(1))
     assert desk.introductions.others == ()
+
+
+def test_who_is_no_member_is_not_learnt_from_its_own_hello(desk):
+    desk.introductions.greeted(Hello(b"", b"", "cluster", 7, Place(7, *B)))
+    assert (desk.introductions.others, desk.dialled) == ((), {})
+
+
+def test_what_is_said_at_an_address_of_the_list_is_believed_and_not_passed_on(desk):
+    desk.answers[A] = HelloAnswer(b"", "cluster", 7, places=(Place(7, *A),))
+    desk.introductions.begin()
+    assert desk.introductions.is_known(BrokerId(7))
+    assert desk.dialled == {7: A}
+    assert desk.introductions.places == (Place(3, *HOME),)
+
+
+def test_what_is_said_elsewhere_of_others_is_not_believed(desk):
+    desk.introductions.learn([Place(1, *B)])
+    desk.answers[B] = HelloAnswer(b"", "cluster", 1, places=(Place(7, "c", 1),))
+    desk.introductions.begin()
+    assert B in desk.asked
+    assert not desk.introductions.is_known(BrokerId(7))
+    assert desk.dialled == {1: B}
+
+
+@pytest.mark.parametrize(
+    "place", [Place(-5, *B), Place(2, "", 1), Place(2, "h" * 256, 1), Place(2, "b", 0), Place(2, "b", 65_536)], ids=str
+)
+def test_a_place_where_nobody_can_be_is_not_learnt(desk, place):
+    desk.members.add(BrokerId(-5))
+    desk.introductions.greeted(Hello(b"", b"", "cluster", place.broker, place))
+    assert desk.introductions.others == ()
+
+
+def test_as_long_as_anybody_may_be_a_member_only_so_many_are_learnt(desk):
+    desk.members = range(10 * BROKERS_MAX)
+    desk.introductions.learn([Place(broker, *B) for broker in range(4, BROKERS_MAX + 5)])
+    assert len(desk.introductions.others) == BROKERS_MAX

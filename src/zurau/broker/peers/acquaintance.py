@@ -19,6 +19,8 @@ def reason_to_refuse(mine: Handshake, theirs: Handshake, dialled: BrokerId | Non
         )
     if not theirs.cluster_id:
         return f"broker {theirs.broker} names no cluster; start it with --join, and it is given its id first"
+    if theirs.broker < 0:
+        return f"{theirs.broker} is no id of a broker"
     if mine.cluster_id != theirs.cluster_id:
         return (
             f"broker {mine.broker} is in the cluster {mine.cluster_id} and broker {theirs.broker} in "
@@ -32,6 +34,14 @@ def reason_to_refuse(mine: Handshake, theirs: Handshake, dialled: BrokerId | Non
             f"broker {theirs.broker} has dialled broker {mine.broker}; of two brokers the one with the larger id dials"
         )
     return None
+
+
+def reason_unknown(own_id: BrokerId, broker: BrokerId) -> str:
+    return (
+        f"broker {own_id} does not know of a broker {broker} in its cluster. If that has just joined, wait; if it was "
+        f"removed, start it with an empty --dir and --join; if broker {own_id} was away for long, start it with --join "
+        "and addresses of brokers that are there"
+    )
 
 
 def reason_to_keep(present: Handshake, newcomer: Handshake) -> str | None:

@@ -164,7 +164,7 @@ class PeerConnection:
 
     def _greet(self, theirs: Handshake) -> None:
         mine = self._peers.handshake()
-        reason = reason_to_refuse(mine, theirs, self.dialled, self.where) or self._peers.reason_to_keep_other(theirs)
+        reason = reason_to_refuse(mine, theirs, self.dialled, self.where) or self._peers.reason_to_refuse(theirs)
         if reason is not None:
             self.refuse(reason)
             return

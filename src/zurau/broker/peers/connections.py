@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from zurau.broker.peers.acquaintance import reason_to_keep
+from zurau.broker.peers.acquaintance import reason_to_keep, reason_unknown
 from zurau.broker.peers.connection import PeerConnection
 from zurau.counters import Counters
 from zurau.ids import BrokerId
@@ -82,6 +82,8 @@ class PeerConnections:
         self._others: dict[PeerConnection, None] = {}
         self._warned_ms: dict[str, float] = {}
         self._is_stopped = False
+        #: Whether a broker that has dialled this one is of its cluster.
+        self.is_known: Callable[[BrokerId], bool] = _anybody
         #: Called with what somebody asks who is not known yet, and the connection that waits for the answer.
         self.on_hello: Callable[[memoryview, PeerConnection], None] = _nobody_answers
 
@@ -120,6 +122,13 @@ class PeerConnections:
         for connection in list(self._connected.values()):
             connection.leave(f"broker {self.handshake().broker} belongs to a cluster now, and connects anew")
 
+    def leave_unknown(self) -> None:
+        """Some may have been let in while nobody could say whether they are of the cluster."""
+        own_id = self.handshake().broker
+        for broker, connection in list(self._connected.items()):
+            if not self.is_known(broker):
+                connection.leave(reason_unknown(own_id, broker))
+
     def stop(self) -> None:
         """Say goodbye to all."""
         self._is_stopped = True
@@ -154,8 +163,10 @@ class PeerConnections:
     def hello(self, frame: memoryview, connection: PeerConnection) -> None:
         self.on_hello(frame, connection)
 
-    def reason_to_keep_other(self, newcomer: Handshake) -> str | None:
-        """Why a new connection is refused for the sake of one that is there."""
+    def reason_to_refuse(self, newcomer: Handshake) -> str | None:
+        """Why a new connection is refused: nobody knows it, or for the sake of one that is there."""
+        if not self.is_known(newcomer.broker):
+            return reason_unknown(self.handshake().broker, newcomer.broker)
         present = self._connected.get(newcomer.broker)
         if present is None or present.peer is None:
             return None
@@ -206,6 +217,10 @@ class PeerConnections:
     def _back_off_ms(self, attempts: int) -> float:
         longest_ms = min(BACK_OFF_MAX_MS, BACK_OFF_MS << min(attempts - 1, 30))
         return longest_ms / 2 + self._randomness.below(longest_ms // 2 + 1)
+
+
+def _anybody(broker: BrokerId) -> bool:  # noqa: ARG001 - who it is makes no difference
+    return True
 
 
 def _nobody_answers(frame: memoryview, connection: PeerConnection) -> None:  # noqa: ARG001 - what it is about

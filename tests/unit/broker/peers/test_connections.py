@@ -241,3 +241,21 @@ def test_a_stalled_direction_delays_and_does_not_lose(brokers):
     brokers.network.mend((1, 2))
     brokers.run()
     assert two.names_of("received") == [b"late"]
+
+
+def test_a_broker_that_is_not_of_the_cluster_is_refused_and_hears_why(brokers, caplog):
+    one = brokers.start(1)
+    one.peers.is_known = lambda broker: broker != 7
+    brokers.start(2, knows=[1])
+    brokers.start(7, knows=[1])
+    brokers.run()
+    assert one.heard == [("connected", 2)]
+    assert "does not know of a broker 7" in caplog.text
+
+
+def test_who_turns_out_not_to_be_of_the_cluster_is_left(brokers):
+    one, _ = brokers.pair()
+    one.peers.is_known = lambda broker: False
+    one.peers.leave_unknown()
+    brokers.run()
+    assert one.heard == [("connected", 2), ("lost", 2)]
