@@ -69,7 +69,7 @@ FIXED = {
         machines.controller.sessions._DISCONNECTED_SHARE
         broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.metadata_voters.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
-        broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.FRAME_BYTES_MAX""",
+        broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.RESPONSE_BYTES_MAX""",
     "a code, a limit or a default of the system": """
         broker.placement.DAMAGED_BITS_MAX broker.directories.KEPT_CHARACTERS node.closed_peers._TCP_INFO
         node.descriptors.RESERVED node.descriptors.CONNECTIONS_MIN

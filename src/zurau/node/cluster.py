@@ -12,6 +12,7 @@ from zurau.broker.identity import Identity, load_identity, read_identity
 from zurau.broker.introductions import Introductions
 from zurau.broker.joining import Joining
 from zurau.broker.peers.connection import PeerConnection
+from zurau.broker.peers.connections import largest_frame
 from zurau.broker.peers.hello import (
     NOBODY,
     Hello,
@@ -176,6 +177,7 @@ class Cluster:
         """From now on it is this broker that hears the others."""
         assert self._introductions is not None, "it has joined"
         self._broker = broker
+        self._sockets.connections.max_frame_bytes = largest_frame(broker.settings.socket_request_max_bytes)
         broker.use_peers(self._sockets)
         broker.on_brokers = self._learn_registered
         self._introductions.begin()

@@ -14,13 +14,15 @@ from zurau.broker.peers.connection import PeerConnection
 from zurau.counters import Counters
 from zurau.ids import BrokerId
 from zurau.ports import Buffer, Clock, Handshake, PeerListener, Randomness, Timer
-from zurau.settings import INT32_MAX, KIB, MINUTE_MS
+from zurau.records.record import UNPACKED_BYTES_MAX
+from zurau.settings import INT32_MAX, KIB, MIB, MINUTE_MS
+from zurau.wire.peer.frame_reader import HEAD_BYTES_MAX
 
 log = logging.getLogger("zurau.peers")
 
 SCRATCH_BYTES = 256 * KIB
-#: Responses have a bounded size, unless one batch is larger: a topic may allow any. Memory grows with what arrives.
-FRAME_BYTES_MAX = INT32_MAX
+#: What a response has at most before its last batch (`response_max_bytes`), with room for what is about the batches.
+RESPONSE_BYTES_MAX = 8 * MIB
 BACK_OFF_MS = 50
 BACK_OFF_MAX_MS = 1000
 #: Connections whose handshake is still to come.
@@ -30,6 +32,13 @@ REPEAT_MS = MINUTE_MS
 WARNINGS_MAX = 100
 
 Address = tuple[str, int]
+
+
+def largest_frame(request_max_bytes: int) -> int:
+    """What another broker may send at most: a head, a response, and a last batch of any size. A batch came in a request
+    of a client, and may have been compressed in another way since."""
+    batch_bytes_max = max(request_max_bytes, UNPACKED_BYTES_MAX)
+    return min(INT32_MAX, HEAD_BYTES_MAX + RESPONSE_BYTES_MAX + batch_bytes_max)
 
 
 def address_text(host: str, port: int) -> str:
@@ -65,7 +74,7 @@ class PeerConnections:
         randomness: Randomness,
         dial: Callable[[Address, PeerConnection], None],
         counters: Counters,
-        max_frame_bytes: int = FRAME_BYTES_MAX,
+        max_frame_bytes: int = largest_frame(0),
     ) -> None:
         self.handshake = handshake
         self.listener = listener
@@ -73,6 +82,7 @@ class PeerConnections:
         self.counters = counters
         #: Every connection reads into this one buffer; what it reads is cut into frames before another one reads.
         self.scratch = bytearray(SCRATCH_BYTES)
+        #: Of connections that begin from now on.
         self.max_frame_bytes = max_frame_bytes
         self._randomness = randomness
         self._dial_at = dial

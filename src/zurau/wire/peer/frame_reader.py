@@ -6,6 +6,7 @@ handshake waits until that is understood.
 
 from __future__ import annotations
 
+from zurau.errors import ProtocolViolation
 from zurau.settings import KIB, MIB
 from zurau.wire.frame_reader import SizedFrameReader
 from zurau.wire.peer.frames import HEADER_BYTES, check_beginning
@@ -40,6 +41,14 @@ class PeerFrameReader(SizedFrameReader):
     def _cut(self, data: memoryview) -> list[memoryview]:
         self._is_head_checked = False
         return super()._cut(data)
+
+    def _checked_size(self, data: memoryview, position: int) -> int:
+        try:
+            return super()._checked_size(data, position)
+        except ProtocolViolation as violation:
+            raise ProtocolViolation(
+                f"{violation}. If a broker has taken a batch of that size, start all with its socket.request.max.bytes"
+            ) from None
 
     def _more_bytes(self) -> int:
         return KNOWN_GROWTH_BYTES if self._is_head_checked else super()._more_bytes()

@@ -6,8 +6,13 @@ import logging
 from itertools import pairwise
 
 from zurau.broker.peers import connections
+from zurau.broker.peers.connections import RESPONSE_BYTES_MAX, largest_frame
 from zurau.ids import BrokerId
+from zurau.records.record import UNPACKED_BYTES_MAX
+from zurau.replica.core.settings import ReplicaSettings
+from zurau.settings import INT32_MAX, MIB
 from zurau.simulation.peers import address_of
+from zurau.wire.peer.frame_reader import HEAD_BYTES_MAX
 
 
 def test_the_broker_with_the_larger_id_dials_the_other(brokers):
@@ -259,3 +264,18 @@ def test_who_turns_out_not_to_be_of_the_cluster_is_left(brokers):
     one.peers.leave_unknown()
     brokers.run()
     assert one.heard == [("connected", 2), ("lost", 2)]
+
+
+def test_the_largest_frame_has_room_for_a_head_a_response_and_one_more_batch():
+    assert ReplicaSettings().response_max_bytes < RESPONSE_BYTES_MAX
+    assert largest_frame(MIB) == HEAD_BYTES_MAX + RESPONSE_BYTES_MAX + UNPACKED_BYTES_MAX
+    assert largest_frame(500 * MIB) == HEAD_BYTES_MAX + RESPONSE_BYTES_MAX + 500 * MIB
+    assert largest_frame(INT32_MAX) == INT32_MAX
+
+
+def test_a_member_that_announces_more_than_there_can_be_is_left(brokers, caplog):
+    one, two = brokers.pair()
+    two.peers.send(BrokerId(1), [(largest_frame(0) + 1).to_bytes(4, "big") + bytes(16)])
+    brokers.run()
+    assert one.heard[1] == ("lost", 2)
+    assert f"a frame of {largest_frame(0) + 1} bytes" in caplog.text
