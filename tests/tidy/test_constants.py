@@ -39,7 +39,7 @@ FIXED = {
     "a number of a format": """
         partition.voters._VOTERS_TYPE
         partition.runtime.RECORD_BATCH_OVERHEAD partition.runtime.RECORD_OVERHEAD
-        ids._NAME_BYTES machines.controller.records.MAY_BE_IGNORED
+        ids._NAME_BYTES machines.controller.brokers.DIRECTORY_ID_BYTES machines.controller.records.MAY_BE_IGNORED
         broker.identity.ID_BYTES broker.joining.FIRST_ID broker.peers.hello.NOBODY
         records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
         records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
@@ -66,7 +66,7 @@ FIXED = {
         client.security.sasl.ITERATIONS_MIN client.security.sasl.ITERATIONS_MAX""",
     "a limit that brokers meet, tested at its edge": """
         broker.introductions.ADDRESSES_MAX broker.introductions.BROKERS_MAX broker.peers.hello.SCRATCH_BYTES
-        machines.controller.sessions._DISCONNECTED_SHARE
+        machines.controller.sessions._DISCONNECTED_SHARE machines.controller.image.RESERVED_IDS_MAX
         broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.metadata_voters.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
         broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.RESPONSE_BYTES_MAX""",

@@ -10,6 +10,8 @@ leave their in-sync sets before their broker is registered anew or fenced, and l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from zurau.errors import Refused
@@ -24,7 +26,7 @@ from zurau.machines.controller.commands import (
 )
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.decided import Decided
-from zurau.machines.controller.image import PEER_LISTENER, BrokerImage, ClusterImage
+from zurau.machines.controller.image import PEER_LISTENER, RESERVED_IDS_MAX, BrokerImage, ClusterImage
 from zurau.machines.controller.in_sync import Drafts
 from zurau.machines.controller.records import (
     NO_EPOCH,
@@ -36,7 +38,10 @@ from zurau.machines.controller.records import (
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.snapshot import broker_record
 from zurau.machines.machine import OffsetOf
+from zurau.settings import INT32_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
+
+DIRECTORY_ID_BYTES = 16
 
 
 def active_brokers(image: ClusterImage) -> set[BrokerId]:
@@ -47,13 +52,16 @@ def reserve_broker_id(image: ClusterImage, sessions: BrokerSessions, command: Re
     """An id for a directory that had none. Asked again, the answer is the same."""
     if not image.brokers:
         raise Refused(ErrorCode.BROKER_NOT_AVAILABLE, "the broker that forms the cluster is still starting")
+    if command.broker_id > INT32_MAX or len(command.directory_id) != DIRECTORY_ID_BYTES:
+        raise Refused(ErrorCode.INVALID_REQUEST, "that is no id of a broker, or none of a directory")
+    # As many as there are brokers, and a few: ids that are only reserved are bounded.
     taken = {**image.reserved_ids, **{broker.broker_id: broker.directory_id for broker in image.brokers.values()}}
     given = next((broker for broker, directory in taken.items() if directory == command.directory_id), None)
     if given is not None:
         return Decided(reply=given)
     wanted = command.broker_id if command.broker_id >= 0 else _broker_at(image, command)
     if wanted is None:
-        wanted = BrokerId(max(taken, default=0) + 1)
+        wanted = _free_id(image, taken)
     elif wanted in image.reserved_ids or (wanted in image.brokers and sessions.is_alive(wanted, now_ms)):
         raise Refused(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -63,6 +71,14 @@ def reserve_broker_id(image: ClusterImage, sessions: BrokerSessions, command: Re
     if wanted in image.brokers:
         return Decided(reply=wanted)  # nobody else can have it: it registers in place of the one that is gone
     return Decided([BrokerIdReserved(broker_id=wanted, directory_id=command.directory_id)], wanted)
+
+
+def _free_id(image: ClusterImage, taken: Mapping[BrokerId, bytes]) -> BrokerId:
+    """The next one; of too many that nobody has registered under, the oldest again."""
+    if len(image.reserved_ids) >= RESERVED_IDS_MAX:
+        return next(iter(image.reserved_ids))
+    following = max(taken) + 1
+    return BrokerId(following if following <= INT32_MAX else next(each for each in count(1) if each not in taken))
 
 
 def _broker_at(image: ClusterImage, command: ReserveBrokerId) -> BrokerId | None:

@@ -24,6 +24,10 @@ QUORUM, ISR = "quorum", "isr"
 PEER_LISTENER = "PEER"
 
 
+#: Ids that are kept for directories that have not registered yet.
+RESERVED_IDS_MAX = 100
+
+
 class Listener(Value):
     """Where a broker can be reached, by the name of the network."""
 
@@ -155,7 +159,7 @@ class ClusterImage(msgspec.Struct):
     #: Settings changed while running, by broker id as text (or `ALL_BROKERS`), then by the setting's name.
     broker_configs: dict[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     next_producer_id: ProducerId = 0
-    #: Ids of directories that are about to register for the first time.
+    #: Ids of directories that are about to register for the first time, the oldest first; `RESERVED_IDS_MAX` at most.
     reserved_ids: dict[BrokerId, bytes] = msgspec.field(default_factory=dict)
     #: Partitions in in-sync mode that nobody leads, so that a heartbeat does not have to look at all.
     leaderless: set[PartitionId] = msgspec.field(default_factory=set)

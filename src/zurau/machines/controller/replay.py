@@ -22,6 +22,7 @@ from zurau.machines.controller.changes import (
 )
 from zurau.machines.controller.commands import ResourceType
 from zurau.machines.controller.image import (
+    RESERVED_IDS_MAX,
     BrokerImage,
     ClusterImage,
     Listener,
@@ -73,6 +74,10 @@ def _register_broker(image: ClusterImage, record: BrokerRegistered, offset: Offs
 
 
 def _reserve_id(image: ClusterImage, record: BrokerIdReserved) -> None:
+    """The newest is last. Anybody can ask for an id and never register: the oldest of too many is free again."""
+    image.reserved_ids.pop(BrokerId(record.broker_id), None)
+    while len(image.reserved_ids) >= RESERVED_IDS_MAX:
+        del image.reserved_ids[next(iter(image.reserved_ids))]
     image.reserved_ids[BrokerId(record.broker_id)] = record.directory_id
 
 

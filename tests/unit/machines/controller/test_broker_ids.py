@@ -10,9 +10,10 @@ from zurau.ids import BrokerId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.commands import RegisterBroker, ReserveBrokerId
 from zurau.machines.controller.controller import Controller
-from zurau.machines.controller.image import PEER_LISTENER, Listener
+from zurau.machines.controller.image import PEER_LISTENER, RESERVED_IDS_MAX, Listener
 from zurau.machines.controller.records import encode_record
 from zurau.machines.controller.snapshot import freeze
+from zurau.settings import INT32_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 LONG_AFTER_MS = 1_000_000
@@ -86,3 +87,32 @@ def test_ids_that_were_given_out_are_in_a_snapshot(registry):
     for offset, record in enumerate(freeze(registry.controller.image)()):
         again.apply(encode_record(record), offset)
     assert again.image.reserved_ids == {2: b"b" * 16}
+
+
+def test_of_too_many_ids_that_nobody_registers_under_the_oldest_is_given_again(registry):
+    directories = [bytes([number]) for number in (200, 201)]
+    strangers = [bytes([number]) for number in range(100, 100 + RESERVED_IDS_MAX)]
+    given = [registry.ask(reserve(each)) for each in strangers]
+    assert [registry.ask(reserve(each)) for each in directories] == given[:2]
+    assert len(registry.controller.image.reserved_ids) == RESERVED_IDS_MAX
+    assert registry.ask(reserve(strangers[0])) == given[2]
+    with pytest.raises(Refused, match="was given to another directory"):
+        registry.register(given[1], strangers[1])
+
+
+def test_who_wants_a_certain_id_takes_the_place_of_the_oldest_too(registry):
+    given = [registry.ask(reserve(bytes([number]))) for number in range(100, 100 + RESERVED_IDS_MAX)]
+    assert registry.ask(reserve(b"\xff", wanted=700)) == 700
+    assert set(registry.controller.image.reserved_ids) == {*given[1:], 700}
+
+
+def test_when_the_largest_id_is_taken_the_smallest_that_is_free_is_given(registry):
+    registry.ask(reserve(b"b", wanted=INT32_MAX))
+    assert registry.ask(reserve(b"c")) == 2
+
+
+@pytest.mark.parametrize("command", [reserve(b"b", wanted=INT32_MAX + 1), reserve(b"")], ids=["broker", "directory"])
+def test_what_cannot_be_an_id_is_refused(registry, command):
+    with pytest.raises(Refused) as refused:
+        registry.ask(command)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
