@@ -48,6 +48,8 @@ log = logging.getLogger("zurau.log")
 
 #: Segments that expire in one step of the loop: their files are renamed, some milliseconds.
 EXPIRED_AT_ONCE = 100
+#: A path, and what the file holds from then on.
+ReplaceFile = Callable[[str, bytes], None]
 
 
 class Log(ReadableLog):
@@ -145,22 +147,27 @@ class Log(ReadableLog):
         """Write one stamped batch. Raises `DiskFault` with nothing changed."""
         if self._flushing.fault is not None:
             self._require_writable()
-        assert header.base_offset >= self.end_offset, f"{header.base_offset} is before the end, {self.end_offset}"
         settings = self.settings
         segment = self._active
-        if not segment.takes(header, settings):
-            if len(self._segments) == 1 and not segment.size:
-                # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
-                self._save(Checkpoint(header.base_offset, self.compacted_offset))
-                self.start_offset = header.base_offset
-            # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
-            segment = self._roll(self.end_offset if segment.size else header.base_offset)
+        if header.base_offset < self.end_offset or not segment.takes(header, settings):
+            segment = self._segment_for(header)
         if segment.end.position == 0:  # its file is made now
             self._flushing.directory_changed = True
         segment.append(batch, header, settings.index_interval_bytes)
         if header.leader_epoch > self.epochs.last:
             self.epochs.add(EpochMark(header.leader_epoch, header.base_offset))
         self.end_offset = segment.end.offset
+
+    def _segment_for(self, header: BatchHeader) -> Segment:
+        """A new one: the active segment is full, or begins too late for a batch that holds the log's start."""
+        end = self.end_offset
+        assert header.base_offset >= end or self.start_offset == end < header.next_offset, f"{header} is before {end}"
+        if len(self._segments) == 1 and not self._active.size and header.base_offset > self.start_offset:
+            # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
+            self._save(Checkpoint(header.base_offset, self.compacted_offset))
+            self.start_offset = header.base_offset
+        # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
+        return self._roll(end if self._active.size else header.base_offset)
 
     def mark(self, mark: EpochMark) -> None:
         """From here on it is this epoch that writes. Safe with the next flush, or where the broker's journal has it."""
@@ -430,7 +437,7 @@ class Log(ReadableLog):
         for segment in self._segments:
             segment.close()
 
-    def closing(self, replace_file: Callable[[str, bytes], None]) -> Iterator[None]:
+    def closing(self, replace_file: ReplaceFile) -> Iterator[None]:
         """Write down all that a clean stop leaves, in steps. Blocks; then call `close(clean=False)`.
 
         Whenever it yields, everything that was written has to be made safe before it goes on. `replace_file` is the
@@ -459,17 +466,10 @@ class Log(ReadableLog):
         save_damage(self._disk, self.directory, self.damage)
         self._removals.remove_now()
 
-    def delete(self) -> None:
-        """Remove the whole directory. Blocks."""
-        for segment in self._segments:
-            segment.retire()
-            segment.close()
-        self._disk.remove_tree(self.directory)
-
     def _new_segment(self, base_offset: Offset) -> Segment:
         return Segment(self._disk, self.directory, SegmentEnd(base_offset, 0), base_offset=base_offset)
 
-    def _save_if_new(self, replace_file: Callable[[str, bytes], None]) -> bool:
+    def _save_if_new(self, replace_file: ReplaceFile) -> bool:
         """Whether there was something to save."""
         before = self._saved
         if before is None and self._checkpoint == Checkpoint():
@@ -484,9 +484,7 @@ class Log(ReadableLog):
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(self.start_offset, self.compacted_offset)
 
-    def _save(
-        self, checkpoint: Checkpoint | None = None, replace_file: Callable[[str, bytes], None] | None = None
-    ) -> None:
+    def _save(self, checkpoint: Checkpoint | None = None, replace_file: ReplaceFile | None = None) -> None:
         if self._saving is not None:
             raise DiskFault(f"where {self.directory} starts is just being written down")
         checkpoint = checkpoint or self._checkpoint

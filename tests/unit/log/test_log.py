@@ -350,6 +350,16 @@ def test_a_log_can_start_over_at_another_offset(bench, disk):
     assert (bench.fill(1, epoch=5), log.end_offset) == ([bench.read_all()], 101)
 
 
+def test_a_log_that_begins_in_the_middle_of_a_batch_begins_with_all_of_it(bench, disk):
+    bench.log.restart(EpochMark(5, 100))
+    batch = build_batch([NewRecord(None, b"deleted"), NewRecord(None, b"there")])
+    bench.log.append(batch, stamp(batch, 99, 5))
+    bench.flush()
+    disk.crash()
+    log = bench.open(clean=False)
+    assert (log.start_offset, log.end_offset, bench.read_all()) == (100, 101, bytes(batch))
+
+
 def test_truncating_at_the_end_forgets_the_mark_of_a_leader_that_wrote_nothing(bench, disk):
     bench.fill(3, epoch=1)
     bench.log.mark(EpochMark(4, 3))
@@ -397,12 +407,6 @@ def test_a_clean_stop_needs_no_check_to_open(bench, disk):
     bench.open(clean=True)
     assert (bench.read_all(), bench.log.flushed_offset, disk.flush_count) == (b"".join(batches), 25, flushes)
     assert bench.log.epochs.last == 3
-
-
-def test_a_deleted_log_leaves_nothing(bench, disk):
-    bench.fill(25)
-    bench.log.delete()
-    assert disk.list_directory("logs") == []
 
 
 # Threads

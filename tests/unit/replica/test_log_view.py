@@ -67,6 +67,19 @@ def test_a_flush_of_before_a_restart_of_the_log_is_forgotten():
     assert log.flushed == Position(4, 9)
 
 
+def test_a_log_that_begins_in_the_middle_of_a_batch_begins_with_all_of_it():
+    log = log_of()
+    log.restart(EpochMark(4, 9))
+    log.append(batch(4, 8, 2))
+    assert (log.start_offset, log.position) == (9, Position(4, 10))
+
+
+def test_a_batch_before_the_end_of_a_log_that_holds_something_breaks_it():
+    log = log_of(EpochMark(1, 0), batch(1, 0))
+    with pytest.raises(AssertionError, match="in a log that ends at 1"):
+        log.append(batch(1, 0))
+
+
 @pytest.mark.parametrize(
     ("theirs", "diverging"),
     [(Position(-1, 0), None), (Position(1, 2), None), (Position(1, 3), None), (Position(1, 4), Position(1, 3)),

@@ -45,9 +45,16 @@ class LogView:
             self.position = Position(item.epoch, item.start_offset)
             return
         # Not always where the log ended: what was between may have been removed by compaction.
-        assert item.base_offset >= end, f"{item} in a log that ends at {end}"
+        if item.base_offset < end:
+            self._assert_holds_the_start(item)
         assert item.epoch == epoch, f"{item} after the mark of epoch {self.epochs.last}"
         self.position = Position(epoch, item.base_offset + item.count)
+
+    def _assert_holds_the_start(self, batch: Batch) -> None:
+        """Records may be deleted up to the middle of a batch. A log that begins there begins with all of that batch."""
+        assert self.start_offset == self.end_offset < batch.next_offset, (
+            f"{batch} in a log that ends at {self.end_offset}"
+        )
 
     def wrote(self, count: int) -> None:
         """A leader's own batch, at the end."""

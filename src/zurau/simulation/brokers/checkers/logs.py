@@ -8,7 +8,7 @@ from zlib import crc32
 from zurau.epochs import NO_EPOCH, EpochMark
 from zurau.ids import Epoch, Offset
 from zurau.partition.runs import batches_of
-from zurau.replica.core.effects import AdvanceHighWatermark, Append, Effect, RoleChanged, Truncate
+from zurau.replica.core.effects import AdvanceHighWatermark, Append, Effect, RestartLog, RoleChanged, Truncate
 from zurau.replica.core.events import Event
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.replica import ReplicaCore
@@ -154,10 +154,17 @@ class LogsMatch(Checker):
 class WhatWasFlushedIsThere(Checker):
     """What a replica was told to be flushed is there when it starts again, with its last mark, unless it was cut."""
 
+    watches = (RestartLog, Append)
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__(cluster)
+        #: Cores that begin their log anew. A power failure may come before that is done, and then nothing was promised.
+        self._beginning: set[ReplicaCore] = set()
+
     def began(self, step: Step) -> None:
         """It has a core of a new start."""
         promised, view = step.before.flushed, step.view
-        if step.before.core is None or promised.offset < view.start_offset:
+        if step.before.core is None or promised.offset < view.start_offset or step.before.core in self._beginning:
             return
         kept = view.position.offset >= promised.offset and view.position.epoch >= promised.epoch
         self.require(kept, lambda: f"{self.name(step)} had flushed {promised}, and starts with {view.position}")
@@ -166,7 +173,10 @@ class WhatWasFlushedIsThere(Checker):
         self.require(same, lambda: f"{self.name(step)} had epoch {then} before {promised}, and starts with {now}")
 
     def see(self, step: Step, it: Effect | Event) -> None:
-        """It only looks at starts."""
+        if isinstance(it, RestartLog):
+            self._beginning.add(step.core)
+        else:  # it was answered behind the new beginning, so it had asked there, and that comes after it
+            self._beginning.discard(step.core)
 
 
 LOG_CHECKERS: tuple[type[Checker], ...] = (
