@@ -41,7 +41,7 @@ def cluster(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the brokers, as `status` does; `health` shows what is wrong.
+    """Show the brokers; `health` shows what is wrong.
 
     \b
     Examples:

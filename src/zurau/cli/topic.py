@@ -213,7 +213,7 @@ def alter(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Let a topic have more or fewer replicas, and wait until it has them.
+    """Give a topic more or fewer replicas.
 
     \b
     Examples:

@@ -14,9 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from zurau.broker.metadata_voters import METADATA_VOTERS_MAX
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster as ClusterClient
 from zurau.client.errors import ClientError
+from zurau.client.operations import Operations
 from zurau.ids import TopicPartition
 from zurau.node.process import BrokerProcess
 from zurau.node.settings import load
@@ -274,7 +276,16 @@ class Cluster:
                 client.refresh(())
                 return len(client.metadata.brokers) == len(self._members)
 
+        voters = min(METADATA_VOTERS_MAX, self._count)
+        voters -= voters % 2 == 0  # an even number survives no more failures
+
+        def has_its_voters() -> bool:
+            """Or else a broker that a test kills at once could be one too many."""
+            with ClusterClient(self.bootstrap) as client:
+                return len(Operations(client).voters()) == voters
+
         _wait_until(lambda: all(map(knows_all, self.brokers)), "not all brokers know each other")
+        _wait_until(has_its_voters, "not all that should vote on the metadata do")
 
     def _leads(self, name: TopicPartition, broker: int) -> bool:
         if self.pid_of(broker) is None:
