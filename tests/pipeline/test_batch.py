@@ -102,7 +102,7 @@ def test_records_that_are_gone_stop_the_query(read, new_topic, produce, admin):
     topic = new_topic()
     produce(topic, b"a", b"b", b"c")
     admin.delete_records({TopicPartition(topic, 0): 2})
-    with pytest.raises(Exception, match=f"{topic}-0, offsets 0 to 2.*failOnDataLoss"):
+    with pytest.raises(Exception, match=f"{topic}-0, offsets 0 to 1.*failOnDataLoss"):
         read(topic, startingOffsets=f'{{"{topic}": {{"0": 0}}}}').collect()
 
 
