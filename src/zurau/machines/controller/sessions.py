@@ -88,7 +88,8 @@ class BrokerSessions:
         silent = [broker for broker in self._unfenced(image) if self._sessions[broker].look_ms <= now_ms]
         for broker in silent:
             self._sessions[broker].look_ms = now_ms + self._timeout_ms
-        return silent
+        # A lone broker that its own controller has not heard: both were stopped for a while, as a laptop that sleeps.
+        return silent if len(image.brokers) > 1 else []
 
     def _unfenced(self, image: ClusterImage) -> list[BrokerId]:
         return [each for each in sorted(image.brokers) if not image.brokers[each].is_fenced and each in self._sessions]

@@ -132,7 +132,8 @@ def test_a_connection_that_ends_with_somebody_unknown_changes_nothing(cluster):
     assert len(cluster.records) == written
 
 
-def test_a_new_controller_gives_everybody_a_whole_session(cluster):
+def test_a_new_controller_gives_everybody_a_whole_session(cluster_of):
+    cluster = cluster_of(2)
     cluster.stage.advance(SESSION_MS - 1)
     cluster.stage.restart()
     cluster.stage.advance(SESSION_MS - 1)
@@ -148,7 +149,13 @@ def test_a_controller_that_was_stopped_for_a_while_fences_nobody_for_that(cluste
     assert machine.next_deadline_ms() == overslept_ms + SESSION_MS
 
 
-def test_what_could_not_be_written_about_a_silent_broker_is_decided_again(cluster):
+def test_a_lone_broker_that_was_stopped_for_a_while_is_not_fenced_by_itself(cluster):
+    cluster.stage.advance(SESSION_MS + SESSION_MS // 3)
+    assert not cluster.image.brokers[1].is_fenced
+
+
+def test_what_could_not_be_written_about_a_silent_broker_is_decided_again(cluster_of):
+    cluster = cluster_of(2)
     machine = cluster.stage.machine
     first = machine.time_passed(machine.next_deadline_ms())
     assert machine.time_passed(machine.next_deadline_ms()).records == first.records
