@@ -18,6 +18,10 @@ from zurau.wire.kafka.error_codes import ErrorCode
 #: Topics that one question creates; clients ask again for the others, as they do until a new topic has its leaders.
 AUTO_CREATED_MAX = 500
 
+_ASK_AGAIN = Refused(ErrorCode.LEADER_NOT_AVAILABLE, "ask again")
+#: Another broker was asked for it just before, and this one's image does not hold it yet; or nobody decides at present.
+_SOON_THERE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.NOT_CONTROLLER)
+
 CREATE = Permission(Operation.CREATE, ResourceType.TOPIC)
 
 
@@ -34,7 +38,7 @@ async def create_missing_topics(names: Sequence[str], caller: Caller, broker: Br
         if name in broker.image.topics or is_internal(name) or not is_lawful(name):
             continue
         if len(asked) == AUTO_CREATED_MAX:
-            refusals[name] = Refused(ErrorCode.LEADER_NOT_AVAILABLE, "ask again")
+            refusals[name] = _ASK_AGAIN
             continue
         try:
             authorize(caller, CREATE, name)
@@ -46,5 +50,5 @@ async def create_missing_topics(names: Sequence[str], caller: Caller, broker: Br
         try:
             await broker.opened(created.result().topic_id)
         except Refused as refused:
-            refusals[name] = refused
+            refusals[name] = _ASK_AGAIN if refused.code in _SOON_THERE else refused
     return refusals

@@ -9,7 +9,7 @@ from zurau.ids import BrokerId, TopicId
 from zurau.replica.core.events import FetchProgressed, FollowerQuiesced, LeaderQuiesced, Unquiesced
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.items import Batch
-from zurau.replica.core.messages import BeginEpoch, Fetch, Fetched, FetchRefused, VoteAnswer
+from zurau.replica.core.messages import BeginEpoch, Fetch, Fetched, FetchRefused, HighWatermark, VoteAnswer
 from zurau.replica.session.client import SessionClient
 from zurau.replica.session.messages import SessionRequest, SessionResponse
 from zurau.replica.session.server import SessionServer
@@ -118,6 +118,15 @@ def test_an_answer_with_news_uses_the_request_up(pair):
     assert (request.messages, request.closed) == ((), ())
     server.receive(request, 2002)
     assert list(server.asked_for) == [Q]
+
+
+def test_a_high_watermark_that_moves_behind_an_answer_with_news_is_told_when_its_partition_asks_again(pair):
+    client, server = pair
+    server.receive(client.next_request(), 2000)
+    server.send(P, fetched(1, batches=(BATCH,)))
+    server.send(P, HighWatermark(LEADER, 1, 1, 6))
+    assert client.receive(server.next_response(), 2001) == ((P, fetched(2, batches=(BATCH,))),)
+    assert not server.has_advances
 
 
 def test_a_refusal_uses_the_request_up_and_has_the_number_that_is_awaited(pair):

@@ -174,6 +174,8 @@ class SessionServer:
                     room -= len(batch.data)
             if waiting.has_news:
                 del self._waiting[partition]
+                # The high watermark may have moved since: whoever asks next says which one it knows.
+                self._advances.pop(partition, None)
                 if partition in self.quiesced:
                     self._unquiesce(partition)
             else:

@@ -4,6 +4,7 @@ import pytest
 
 from zurau.api.kafka import metadata
 from zurau.broker import auto_create
+from zurau.broker.caller import ANONYMOUS, Caller
 from zurau.ids import TopicId
 from zurau.machines.controller.commands import CreateTopic
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -147,3 +148,9 @@ def test_so_many_missing_topics_are_created_and_the_others_when_asked_for_again(
     first = [topic.error_code for topic in get("a", "b", "c").topics]
     assert first == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE]
     assert [topic.error_code for topic in get("a", "b", "c").topics] == [ErrorCode.NONE] * 3
+
+
+def test_a_topic_that_somebody_else_is_just_creating_is_to_be_asked_for_again(broker, settle):
+    broker.controller.submit(CreateTopic("new", TopicId(bytes(16))))  # decided, and not committed yet
+    refusals = settle(auto_create.create_missing_topics(["new"], Caller(ANONYMOUS, "127.0.0.1", "PLAINTEXT"), broker))
+    assert refusals["new"].code is ErrorCode.LEADER_NOT_AVAILABLE
