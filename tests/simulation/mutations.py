@@ -15,7 +15,6 @@ import sys
 from typing import Any
 from unittest.mock import patch
 
-import msgspec
 from broker_mutations import BROKER_MUTATIONS
 from disk_mutations import DISK_MUTATIONS
 from msgspec.structs import replace
@@ -27,7 +26,6 @@ from window_mutations import WINDOW_MUTATIONS
 from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.replica.core import membership
 from zurau.replica.core.effects import SaveVote
-from zurau.replica.core.events import Received
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.log_view import LogView
@@ -190,12 +188,6 @@ def commit_by_too_few(self: InSyncLeader) -> None:
         _count_in_sync(self)
 
 
-def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
-    if isinstance(event, Received):
-        event = Received(msgspec.structs.replace(event.message, epoch=self._state.epoch))
-    return _in_sync_handle(self, event)
-
-
 def keep_the_last_one(self: Controller, partition: PartitionId, *names: ReplicaId) -> None:
     self._image.eligible[partition] = ()
     _forget(self, partition, *names)
@@ -262,7 +254,7 @@ MUTATIONS = (
         "the high watermark moves before the truncation",
         30,
         (Follower, "_fetched", high_watermark_before_the_cut),
-        near=20,
+        near=58,
     ),
     quorum("a truncation drops the mark at its offset", 300, (EpochHistory, "truncate", forget_mark_at_the_cut)),
     quorum("a truncation keeps marks of later epochs", 120, (EpochHistory, "truncate", cut_by_offset_only)),
@@ -303,7 +295,6 @@ MUTATIONS = (
     ),
     in_sync("somebody who is not in sync is elected", 60, (Controller, "_elect", elect_anybody)),
     in_sync("too few replicas commit", 30, (InSyncLeader, "_count", commit_by_too_few)),
-    in_sync("an answer of another epoch is taken", 30, (InSyncReplica, "_handle", believe_any_epoch)),
     in_sync("logs are compared by offset only, in sync", 60, (LogView, "where_diverging", diverging_by_offset)),
     in_sync(
         "a replica is in sync without the leader's mark", 600, (Progress, "stored_in", count_older_epochs), near=179

@@ -113,10 +113,6 @@ def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
 # How much is said
 
 
-def everybody_is_named(self: SessionClient, partition: PartitionId) -> bool:
-    return False
-
-
 def nobody_waits(self: Sessions, sender: Any, it: Any, now_ms: int) -> Any:
     said = _streams_heard(self, sender, it, now_ms)
     self._peer(sender).response_due_ms = now_ms
@@ -255,7 +251,6 @@ STREAM_MUTATIONS = (
         near=18,
     ),
     in_sync("metadata from before a start is heard", 60, (InSyncReplica, "_handle", hear_what_is_replayed)),
-    quorum("every request names every partition", 100, (SessionClient, "_stands", everybody_is_named)),
     quorum("a request without news is answered at once", 100, (Sessions, "receive", nobody_waits)),
     quorum("an answer that takes long is given up", 400, (Sessions, "progressed", bytes_are_no_sign_of_life), near=258),
     quorum("a topic is known by its name", 600, (Node, "deliver", known_by_name), near=180),
