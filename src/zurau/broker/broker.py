@@ -23,6 +23,7 @@ from zurau.broker.health import Health
 from zurau.broker.heartbeats import Heartbeats
 from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity, save_identity
+from zurau.broker.image_changes import ImageChanges
 from zurau.broker.in_sync import InSyncPartitions
 from zurau.broker.internal_topics import offsets_topic
 from zurau.broker.known_leaders import KnownLeaders
@@ -43,24 +44,13 @@ from zurau.ids import BrokerId, Epoch, PartitionId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
-from zurau.machines.controller.changes import (
-    BrokerAdded,
-    BrokerConfigChanged,
-    BrokerFencingChanged,
-    Change,
-    PartitionsAdded,
-    PartitionStatesChanged,
-    TopicAdded,
-    TopicConfigChanged,
-    TopicRemoved,
-)
 from zurau.machines.controller.commands import BrokerHeartbeat, CreateTopic, RegisterBroker, RenameReplica
-from zurau.machines.controller.image import ClusterImage, Listener, PartitionImage, TopicImage
+from zurau.machines.controller.image import ClusterImage, Listener, TopicImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
-from zurau.pending import Pending, all_of, any_of, start
+from zurau.pending import Pending, all_of, any_of
 from zurau.ports import Disk, Handshake, Peers, World
 from zurau.settings import SECOND_MS
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -123,11 +113,11 @@ class Broker:
         self.metadata = MetadataLog(
             world, self.placement, settings, log_settings, self.replication, others=others, has_data=self._has_data
         )
-        self.metadata.on_changes = self._follow
+        self.metadata.on_changes = ImageChanges(self).follow
         self.groups = GroupCoordinators(world, group_settings, lambda: self.image)
         self.producer_ids = ProducerIds(self.controller)
-        self._in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
-        self.replication.on_proposal = self._in_sync.propose
+        self.in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
+        self.replication.on_proposal = self.in_sync.propose
         self._voter_changes = VoterChanges(
             self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, world,
             settings.metadata_voter_replacement_ms,
@@ -138,7 +128,7 @@ class Broker:
             self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
         )
         self._watch_leaders()
-        self._openings = Openings(world, self._present, self._open)
+        self.openings = Openings(world, self._present, self._open)
         self._is_open = True
 
     def _watch_leaders(self) -> None:
@@ -195,7 +185,7 @@ class Broker:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {closed.fault}")
         image = self.image.topics.get(topic)
         if image is not None and 0 <= index < len(image.partitions):
-            if image.topic_id in self._openings or self.broker_id not in image.partitions[index].replicas:
+            if image.topic_id in self.openings or self.broker_id not in image.partitions[index].replicas:
                 raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not here, or still being opened")
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {topic}-{index} failed; see the broker's log")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}")
@@ -261,7 +251,7 @@ class Broker:
         ]
         self._sort_out(topics, deleted_before)
         await self._tell_new_names(topics)
-        self._in_sync.registered(self.broker_epoch)
+        self.in_sync.registered(self.broker_epoch)
         self.heartbeats.begin()
         if not self._is_alone:  # who votes alone goes on doing so, and thousands of partitions need no second look
             self._voter_changes.begin()
@@ -408,10 +398,10 @@ class Broker:
 
     def _open(self, topic: TopicImage) -> list[Partition]:
         """Open those partitions of a topic that are placed here."""
-        opened = self.placement.open_topic(topic, self._settings_of(topic))
+        opened = self.placement.open_topic(topic, self.settings_of(topic))
         for partition in opened:
             self._opened(partition)
-        self._in_sync.tell(topic, topic.partitions)
+        self.in_sync.tell(topic, topic.partitions)
         return opened
 
     def _opened(self, partition: Partition) -> None:
@@ -419,75 +409,22 @@ class Broker:
             self.groups.run_on(partition)
 
     def _heartbeat(self, wants_shutdown: bool) -> BrokerHeartbeat:
-        failed = self._in_sync.failed()
+        failed = self.in_sync.failed()
         return BrokerHeartbeat(self.broker_id, self.broker_epoch, self.metadata.last_offset, failed, wants_shutdown)
 
     def _present(self, topic_id: TopicId) -> TopicImage | None:
         """The topic as it is now, while this broker is open."""
         return self.image.topics_by_id.get(topic_id) if self._is_open else None
 
-    # The image changes
-
-    def _follow(self, changes: list[Change]) -> None:
-        for change in changes:
-            self._carry_out(change)
-        removed = [change.topic for change in changes if isinstance(change, TopicRemoved)]
-        self.groups.forget_topics(frozenset((topic.name, topic.topic_id) for topic in removed))
-
-    def _carry_out(self, change: Change) -> None:
-        """Do what a committed change means for this broker."""
-        match change:
-            case TopicAdded(topic) | PartitionsAdded(topic):
-                self._begin_opening(topic)
-            case TopicConfigChanged(topic):
-                self.placement.tune(topic, self._settings_of(topic))
-            case PartitionStatesChanged(topic, partitions):
-                self._move(topic, partitions)
-                self._in_sync.tell(topic, partitions)
-            case BrokerFencingChanged(broker_id):
-                self.fenced_since_ms[broker_id] = self.clock.now_ms()
-            case BrokerAdded():
-                self.on_brokers(self.image)
-            case BrokerConfigChanged():
-                start(self._tune_all())
-            case TopicRemoved(topic):
-                self.placement.remove_topic(topic)
-                self.known_leaders.forget(topic.topic_id, len(topic.partitions))
-                for partition in topic.partitions:
-                    self.troubles.forget(TopicPartition(topic.name, partition.index))
-            case _:
-                pass
-
-    def _move(self, topic: TopicImage, partitions: Iterable[PartitionImage]) -> None:
-        """Have the replicas that are here now, and those only."""
-        for name in self.placement.remove_moved(topic, partitions):
-            self.groups.stop_on(name)
-            self.troubles.forget(name)
-        if any(self.broker_id in each.replicas and not self.placement.has(topic, each) for each in partitions):
-            self._begin_opening(topic)
-
-    def _begin_opening(self, topic: TopicImage) -> None:
-        """Not before the image holds this start: until then it may mean replicas of a directory that is lost, and to
-        begin with nothing under their names would be to vote as if nothing had been promised. `open` opens them all."""
-        if self.broker_epoch >= 0:
-            self._openings.begin(topic)
-
-    def opened(self, topic_id: TopicId) -> Pending[None]:
-        """Done when the partitions of a new topic can be used, or it takes too long to wait for that."""
-        return self._openings.opened(topic_id)
-
-    async def _tune_all(self) -> None:
-        for name in list(self.image.topics):
-            topic = self.image.topics.get(name)
-            if topic is not None:
-                self.placement.tune(topic, self._settings_of(topic))
-            if self.world.turns.is_over():
-                await self.world.turns.next()
-
-    def _settings_of(self, topic: TopicImage) -> LogSettings:
+    def settings_of(self, topic: TopicImage) -> LogSettings:
+        """Of a topic's logs on this broker."""
         settings = self.metadata.config_rules.topic_settings(self.image, self.broker_id, topic.configs)
         internal_bytes = self.settings.internal_segment_bytes
         return settings if not internal_bytes else dataclasses.replace(settings, segment_bytes=internal_bytes)
+
+    def opened(self, topic_id: TopicId) -> Pending[None]:
+        """Done when the partitions of a new topic can be used, or it takes too long to wait for that."""
+        return self.openings.opened(topic_id)
 
 
 def _nobody_connects(image: ClusterImage) -> None:
