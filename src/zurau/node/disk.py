@@ -23,11 +23,11 @@ from zurau.errors import DiskFault, FlushFailed, UnreadableData
 from zurau.node import descriptors
 from zurau.node.tree import Tree, has_syncfs
 from zurau.ports import Buffer, WouldBlock
-from zurau.records.buffers import new_buffer
+from zurau.records.buffers import filled
 from zurau.settings import MIB
 
-#: As much as clients commonly ask for at a time.
-SCRATCH_BYTES = 1 * MIB
+#: How much is rewritten at a time.
+REWRITE_BYTES = 1 * MIB
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 #: What one `writev` takes.
@@ -52,7 +52,6 @@ class RealDisk:
         self.root = Path(root)
         self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - string paths: this is on every open
         self._open_files_max = open_files_max or descriptors.for_files()
-        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         #: Guards the descriptors of all files; held only for a few instructions.
         self._lock = threading.Lock()
         self._open: OrderedDict[RealFile, None] = OrderedDict()
@@ -146,23 +145,6 @@ class RealDisk:
         with _faults("measure", "."):
             return shutil.disk_usage(self.root).free
 
-    def _read_cached(self, descriptor: int, position: int, length: int) -> bytes:
-        """What is in memory; raises `WouldBlock` if that is not all. A short read can also be the end of the file."""
-        # Only the loop reads in this way, so one buffer serves all files: fresh memory for each read would have to
-        # be zeroed first, which takes longer than the reading.
-        buffer = self._scratch[:length] if length <= SCRATCH_BYTES else memoryview(new_buffer(length))
-        try:
-            count = os.preadv(descriptor, [buffer], position, _NOWAIT)
-        except BlockingIOError:
-            raise WouldBlock from None
-        except OSError as error:
-            if error.errno in _NOT_SUPPORTED:
-                return _read_waiting(descriptor, position, length)
-            raise
-        if count < length and position + count < os.fstat(descriptor).st_size:
-            raise WouldBlock
-        return bytes(buffer[:count])
-
     def _borrow(self, file: RealFile) -> int:
         """The file's descriptor, opened if need be, for one use; `_give_back` ends it."""
         while True:
@@ -247,7 +229,7 @@ class RealFile:
         try:
             if may_block or not _NOWAIT:
                 return _read_waiting(descriptor, position, length)
-            return self._disk._read_cached(descriptor, position, length)
+            return _read_cached(descriptor, position, length)
         except OSError as error:
             kind = UnreadableData if error.errno == errno.EIO else DiskFault
             raise _fault("read", self.path, error, kind) from error
@@ -266,7 +248,7 @@ class RealFile:
     def write_again(self, position: int) -> None:
         descriptor = self._disk._borrow(self)
         try:
-            while piece := _read_waiting(descriptor, position, SCRATCH_BYTES):
+            while piece := _read_waiting(descriptor, position, REWRITE_BYTES):
                 written = 0
                 while written < len(piece):
                     written += os.pwrite(descriptor, piece[written:], position + written)
@@ -323,6 +305,25 @@ def _read_waiting(descriptor: int, position: int, length: int) -> bytes:
             break
         data += more
     return data
+
+
+def _read_cached(descriptor: int, position: int, length: int) -> bytes:
+    """What is in memory; raises `WouldBlock` if that is not all. A short read can also be the end of the file."""
+
+    def fill(buffer: memoryview) -> int:
+        count = os.preadv(descriptor, [buffer], position, _NOWAIT)
+        if count < length and position + count < os.fstat(descriptor).st_size:
+            raise WouldBlock
+        return count
+
+    try:
+        return filled(length, fill)
+    except BlockingIOError:
+        raise WouldBlock from None
+    except OSError as error:
+        if error.errno in _NOT_SUPPORTED:
+            return _read_waiting(descriptor, position, length)
+        raise
 
 
 @contextmanager

@@ -5,8 +5,10 @@ The interpreter's lock is released for what takes a while, and kept for what doe
 a small batch.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -134,6 +136,17 @@ cdef inline int64_t signed(const uint8_t* at, int size) noexcept nogil:
 def new_buffer(int64_t size):
     """Memory that nobody has written to. Filling a hundred megabytes with zeros would stop all threads for long."""
     return PyByteArray_FromStringAndSize(NULL, size)
+
+
+def filled(int64_t size, fill):
+    """See `buffers.pure_filled`. The bytes are nobody else's before they are returned."""
+    cdef bytes data = PyBytes_FromStringAndSize(NULL, size)
+    view = PyMemoryView_FromMemory(PyBytes_AS_STRING(data), size, PyBUF_WRITE)
+    try:
+        count = fill(view)
+    finally:
+        view.release()
+    return data if count == size else data[:count]
 
 
 def find_time(

@@ -109,7 +109,7 @@ DRAWN: dict[str, int] = {
     "node.descriptors.OPEN_FILES_MAX": 1,
     "node.slow_readers.LOOK_MS": 1,
     "api.kafka.session.PRODUCES_IN_FLIGHT": 1,
-    "node.disk.SCRATCH_BYTES": 1,
+    "node.disk.REWRITE_BYTES": 1,
     "node.disk._CHUNKS_MAX": 1,
     "node.threads.REPORTED_AT_ONCE": 1,
     "node.tree.FLUSHED_AT_ONCE": 1,

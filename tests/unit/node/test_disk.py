@@ -228,7 +228,7 @@ def test_any_other_fault_names_the_file(real, monkeypatch):
 
 
 def test_what_is_written_again_is_as_it_was(disk, monkeypatch):
-    monkeypatch.setattr("zurau.node.disk.SCRATCH_BYTES", 3)
+    monkeypatch.setattr("zurau.node.disk.REWRITE_BYTES", 3)
     file = disk.open("logs/a")
     file.append([b"0123456789"])
     file.write_again(2)
