@@ -107,7 +107,7 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         log_settings=log_settings,
         broker_settings=broker_settings,
         timing=_timing(patience.choice([1, 2, 4]) if brokers > 1 else 1),
-        constants=_constants(seed, brokers),
+        constants=constants.draw(seed, *ROOMS),
     )
 
 
@@ -123,14 +123,6 @@ def _timing(haste: int) -> ReplicaSettings:
         stagger_ms=usual.stagger_ms // haste,
         lag_max_ms=usual.lag_max_ms // haste,
     )
-
-
-def _constants(seed: int, brokers: int) -> dict[str, int]:
-    drawn = constants.draw(seed, *ROOMS)
-    if brokers > 1:
-        # Snapshots of the metadata do not travel between brokers yet: whoever is behind one never comes back.
-        drawn.pop("broker.metadata_snapshots.RECORDS_MIN", None)
-    return drawn
 
 
 def _kinds(rng: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
