@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from broker_mutations import BROKER_MUTATIONS
 
 from zurau.cli.main import main
-from zurau.simulation.brokers.faults import KINDS
+from zurau.simulation.brokers.cluster import SimulatedCluster
+from zurau.simulation.brokers.faults import KINDS, Pause
+from zurau.simulation.brokers.process import Process
 from zurau.simulation.brokers.search import LONE, Kind, faults_of, run_seed, search, swarm_of
 
 #: The same ones every time, so that a change that breaks something is told from one that was unlucky.
@@ -77,6 +80,22 @@ def test_power_fails_inside_the_work_of_threads_and_between_the_steps_of_a_repla
     before = {line.partition("before it can ")[2].split()[0] for line in lost}
     assert {"append", "flush", "rename"} <= before
     assert any(".tmp" in line for line in lost)
+
+
+def test_what_comes_up_during_pauses_happens_in_its_order():
+    cluster = SimulatedCluster(swarm_of(LONE, 3), [])
+    agenda, node = cluster.agenda, cluster.nodes[0]
+    process, happened = Process(node, 1), []
+    for at_ms in (10, 30, 40, 50):
+        process.at(at_ms, partial(happened.append, at_ms))
+    Pause(0, 1, 40, 0).strike(cluster, node)
+    agenda.run_until(20)
+    Pause(20, 1, 5, 0).strike(cluster, node)
+    agenda.run_until(35)
+    assert happened == []
+    node.paused_until_ms = 0.0  # as when it is calm
+    agenda.run_until(60)
+    assert happened == [10, 30, 40, 50]
 
 
 def test_a_world_says_how_large_it_is():

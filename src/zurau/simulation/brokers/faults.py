@@ -81,7 +81,7 @@ class Pause(Fault):
     """The process is stopped (SIGSTOP), and goes on later."""
 
     def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
-        node.paused_until_ms = cluster.agenda.now_ms + self.duration_ms
+        node.paused_until_ms = max(node.paused_until_ms, cluster.agenda.now_ms + self.duration_ms)
 
 
 class ClockJump(Fault):

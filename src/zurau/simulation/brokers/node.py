@@ -234,6 +234,8 @@ class SimulatedNode:
         self.let_flushes_work()
         self.speed_up()
         self.paused_until_ms = 0.0
+        if self.process is not None:
+            self.process.resume()
         self._power_left = None
         if self.broker is not None and any(partition.is_broken for partition in self.broker.partitions.values()):
             self.kill()

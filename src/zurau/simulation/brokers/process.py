@@ -46,6 +46,8 @@ class Process:
         self.fibers: dict[Fiber, None] = {}
         self.running: Fiber | None = None
         self._held_ms = 0.0
+        #: What came up while it was paused, in order: bytes on a stream among others.
+        self._paused: list[Callable[[], None]] = []
         #: How much of the work of threads is held in its middle; the rest is done in one go, early or late. To change
         #: from thread to thread is what takes longest in a simulation.
         self._held_share = self.chance.choice([0.1, 0.3, 1.0])
@@ -83,10 +85,21 @@ class Process:
 
     def _waits_for_pause(self, again: Callable[[], None]) -> bool:
         """Whether this does not happen now: never, if the process is over, or `again` when it is resumed."""
-        if not self.is_over and self.node.paused_until_ms > self.agenda.now_ms:
-            self.agenda.at(self.node.paused_until_ms, again)
+        if not self.is_over and (self._paused or self.node.paused_until_ms > self.agenda.now_ms):
+            self._paused.append(again)
+            if len(self._paused) == 1:
+                self.agenda.at(self.node.paused_until_ms, self.resume)
             return True
         return self.is_over
+
+    def resume(self) -> None:
+        """What came up during a pause happens now, unless it is paused for longer."""
+        if self.node.paused_until_ms > self.agenda.now_ms:
+            self.agenda.at(self.node.paused_until_ms, self.resume)
+            return
+        paused, self._paused = self._paused, []
+        for act in paused:
+            act()
 
     def perform(self, act: Callable[[], None]) -> None:
         """One step of the loop, which may turn out to be the last."""
