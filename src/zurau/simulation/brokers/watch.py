@@ -31,6 +31,8 @@ class CommittedLog:
         self.end: Offset = 0
         #: The last in which something was committed.
         self.epoch: Epoch = -1
+        #: The last whose leader knew what was committed.
+        self.led_in: Epoch = -1
         self.sums: dict[Offset, int] = {}
 
 
@@ -107,7 +109,10 @@ class Watch:
         self._leading.add(partition)
         log = self._log_of(partition)
         seen = f"{partition.name} on {node} leads up to {partition.high_watermark}, and {log.end} was committed"
-        require(partition.high_watermark >= log.end, "CommittedLogNeverChanges", seen)
+        # One that is behind and hears only now that it leads may have a successor already: nothing of its own counts.
+        is_deposed = partition.leader_epoch < log.led_in
+        require(is_deposed or partition.high_watermark >= log.end, "CommittedLogNeverChanges", seen)
+        log.led_in = max(log.led_in, partition.leader_epoch)
         epoch, before = partition.leader_epoch, self._epochs_before[partition]
         require(
             epoch > before, "EpochsNeverGoBack", f"{partition.name} on {node} leads in epoch {epoch} after {before}"

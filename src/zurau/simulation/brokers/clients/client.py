@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from zurau.ids import BrokerId, TopicPartition
+from zurau.ids import BrokerId, Epoch, TopicPartition
 from zurau.pending import Pending
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.compression import Compression
@@ -47,6 +47,8 @@ class Client:
         self.is_done = False
         self._connections: dict[BrokerId, Connection] = {}
         self._leaders: dict[TopicPartition, BrokerId] = {}
+        #: The latest that it has heard of, as all clients remember: a broker that is behind names an older leader.
+        self._leader_epochs: dict[tuple[bytes, int], Epoch] = {}
 
     def begin(self) -> None:
         self.cluster.drive(self._live())
@@ -124,9 +126,11 @@ class Client:
         answer = await self.ask(self.any_broker(), MetadataRequest(topics=wanted, allow_auto_topic_creation=False), 12)
         for found in answer.topics:
             for partition in found.partitions:
-                if partition.leader_id > 0 and partition.error_code == ErrorCode.NONE:
-                    name = TopicPartition(topic, partition.partition_index)
-                    self._leaders[name] = BrokerId(partition.leader_id)
+                key = (bytes(found.topic_id), partition.partition_index)
+                is_latest = partition.leader_epoch >= self._leader_epochs.get(key, -1)
+                if partition.leader_id > 0 and partition.error_code == ErrorCode.NONE and is_latest:
+                    self._leader_epochs[key] = partition.leader_epoch
+                    self._leaders[TopicPartition(topic, partition.partition_index)] = BrokerId(partition.leader_id)
 
     def forget_leader(self, name: TopicPartition) -> None:
         self._leaders.pop(name, None)
