@@ -49,6 +49,9 @@ class Client:
         self._leaders: dict[TopicPartition, BrokerId] = {}
         #: The latest that it has heard of, as all clients remember: a broker that is behind names an older leader.
         self._leader_epochs: dict[tuple[bytes, int], Epoch] = {}
+        #: Topics by name; and those that it knows to be gone, which a broker that is behind still shows.
+        self._topic_ids: dict[str, bytes] = {}
+        self._gone_ids: set[bytes] = set()
 
     def begin(self) -> None:
         self.cluster.drive(self._live())
@@ -125,8 +128,11 @@ class Client:
         wanted = [MetadataRequestTopic(name=topic)]
         answer = await self.ask(self.any_broker(), MetadataRequest(topics=wanted, allow_auto_topic_creation=False), 12)
         for found in answer.topics:
+            if found.topic_id in self._gone_ids:
+                continue
+            self._topic_ids[topic] = found.topic_id
             for partition in found.partitions:
-                key = (bytes(found.topic_id), partition.partition_index)
+                key = (found.topic_id, partition.partition_index)
                 is_latest = partition.leader_epoch >= self._leader_epochs.get(key, -1)
                 if partition.leader_id > 0 and partition.error_code == ErrorCode.NONE and is_latest:
                     self._leader_epochs[key] = partition.leader_epoch
@@ -134,6 +140,11 @@ class Client:
 
     def forget_leader(self, name: TopicPartition) -> None:
         self._leaders.pop(name, None)
+
+    def forget_topic(self, topic: str) -> None:
+        """It is deleted: whatever has this name from now on is another."""
+        self._gone_ids.add(self._topic_ids.pop(topic))
+        self._leaders = {name: leader for name, leader in self._leaders.items() if name.topic != topic}
 
     def require_retriable(self, code: int, what: str) -> None:
         if code in MEANWHILE and not self.cluster.is_lone:

@@ -138,8 +138,7 @@ class FleetingTopics(Administrator):
             await self.delete(self.name)
             for acknowledged in known.values():
                 self._gone.update(acknowledged.values())
-            for name in names:
-                self.forget_leader(name)
+            self.forget_topic(self.name)
             await self.think()
 
     async def _write(self, name: TopicPartition) -> dict[Offset, bytes]:
@@ -179,8 +178,6 @@ class FleetingTopics(Administrator):
         for at, value in known.items():
             seen = f"{name}: {brief(value)} was at {at}, found {brief(found.get(at))}"
             require(found.get(at) == value, "AcknowledgedStays", seen)
-        if not self.cluster.is_lone:
-            return True  # one that has not heard of the deletion yet still shows the old one, by its name
         old = self._gone.intersection(value for value in found.values() if value is not None)
         require(not old, "OldTopicsStayGone", f"{name}, created anew, has {brief(next(iter(sorted(old)), None))}")
         return True
