@@ -21,7 +21,7 @@ from typing import Any
 from measure import Spread, show
 from zurau.ids import BrokerId, TopicId
 from zurau.replica.core.effects import ReadAndSend, RoleChanged, Send, StartFlush
-from zurau.replica.core.events import Event, Flushed, Received, RecordsOffered, TimePassed
+from zurau.replica.core.events import Event, Flushed, Received, RecordsWritten, TimePassed
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.items import Batch
 from zurau.replica.core.log_view import LogView
@@ -92,7 +92,7 @@ class Trio:
 
     def write(self, partition: PartitionId) -> None:
         leader = self.brokers[BROKERS[0]]
-        self.soon.append(lambda: leader.tell(partition, RecordsOffered(b"x" * 100, 1)))
+        self.soon.append(lambda: leader.write(partition))
 
     def replay(self, calls: list[tuple[BrokerId, PartitionId | None, str, tuple[Any, ...]]]) -> int:
         """Make these calls again; returns the nanoseconds of CPU that they took."""
@@ -160,6 +160,12 @@ class Broker:
                 case _:
                     self._logs[partition] += [each for each in getattr(effect, "items", ()) if isinstance(each, Batch)]
         self._wake(partition, self.call(partition, "deadline_ms"), lambda: self.tell(partition, TimePassed()))
+
+    def write(self, partition: PartitionId) -> None:
+        """As a broker does: into the log first."""
+        replica = self.replicas[partition]
+        self._logs[partition].append(Batch(replica.epoch, replica.log.end_offset, 1, b"x" * 100))
+        self.tell(partition, RecordsWritten(1))
 
     def hear(self, sender: BrokerId, it: Any) -> None:
         trio = self._trio
