@@ -27,7 +27,7 @@ FIXED = {
         api.kafka.list_offsets.EARLIEST_PENDING_UPLOAD
         api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
         api.kafka.no_authorizer.CODE
-        api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
+        api.kafka.fetch_session.FIRST_EPOCH api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
         client.operations.BROKER_RESOURCE client.operations.SET client.operations.RESET
@@ -52,13 +52,13 @@ FIXED = {
     "what something takes in memory, measured": """
         machines.groups.memory.GROUP_BYTES machines.groups.memory.MEMBER_BYTES machines.groups.memory.PENDING_ID_BYTES
         machines.groups.memory.OFFSET_BYTES api.kafka.session.FRAME_BYTES api.kafka.session.DECODED_TIMES
-        api.kafka.session.DECODED_BYTES_MAX api.kafka.gathering.READING_BYTES""",
+        api.kafka.session.DECODED_BYTES_MAX api.kafka.reading.READING_BYTES""",
     "a limit that clients meet, tested at its edge": """
         errors.MESSAGE_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX machines.groups.joining.PENDING_IDS_MAX
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
         wire.kafka.frames.RESPONSE_BYTES_MAX node.slow_readers.PROGRESS_BYTES node.slow_readers.PATIENCE_MS
         node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS
-        partition.producers.PRODUCERS_MAX
+        broker.fetch_sessions.EVICTABLE_AFTER_MS partition.producers.PRODUCERS_MAX
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
         partition.validation.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX

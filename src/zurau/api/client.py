@@ -14,13 +14,20 @@ from zurau.pending import Running
 class ConnectionState:
     """What the requests of one connection have in common."""
 
-    __slots__ = ("is_appending", "waiting_bytes")
+    __slots__ = ("at_end", "is_appending", "waiting_bytes")
 
     def __init__(self) -> None:
-        #: What handlers that wait hold besides the request itself.
+        #: What handlers that wait, and sessions, hold besides the request itself.
         self.waiting_bytes = 0
         #: A produce has not come to all its partitions yet: the next one must not begin, or it would overtake it.
         self.is_appending = False
+        #: Called when the connection has ended, each once and in order.
+        self.at_end: dict[Callable[[], None], None] = {}
+
+    def end(self) -> None:
+        for call in list(self.at_end):
+            call()
+        self.at_end.clear()
 
 
 class Client(NamedTuple):

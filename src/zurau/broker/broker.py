@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from zurau.broker import openings
 from zurau.broker.directories import partition_directories
 from zurau.broker.disconnections import Disconnections
+from zurau.broker.fetch_sessions import FetchSessions
 from zurau.broker.forwarding import Forwarding
 from zurau.broker.group_coordinators import GroupCoordinators, GroupRuntime
 from zurau.broker.handing_over import hand_over
@@ -116,6 +117,12 @@ class Broker:
         self.metadata.on_changes = ImageChanges(self).follow
         self.groups = GroupCoordinators(world, group_settings, lambda: self.image)
         self.producer_ids = ProducerIds(self.controller)
+        self.fetch_sessions = FetchSessions(
+            settings.max_incremental_fetch_session_cache_slots,
+            settings.queued_max_request_bytes // 4,
+            world.clock,
+            world.randomness,
+        )
         self.in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
         self.replication.on_proposal = self.in_sync.propose
         self._voter_changes = VoterChanges(

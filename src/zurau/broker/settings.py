@@ -154,6 +154,13 @@ class BrokerSettings:
         at_most=INT32_MAX,
         doc="Largest answer to a fetch, whatever the client asks for; a single larger batch is sent all the same.",
     )
+    max_incremental_fetch_session_cache_slots: int = setting(
+        1000,
+        "max.incremental.fetch.session.cache.slots",
+        at_least=0,
+        at_most=100_000,
+        doc="Fetch sessions at a time (KIP-227). A client that gets none names all its partitions in every fetch.",
+    )
     max_request_partition_size_limit: int = setting(
         2000,
         "max.request.partition.size.limit",

@@ -287,6 +287,7 @@ class Partition:
         """Who waits for a leader that is none any more, or another one's epoch, has no answer to expect."""
         self.leads, self.leader, self.leader_epoch = role is Role.LEADER, leader, epoch
         self._writers.fail_all(_leadership_has_changed(self.name))
+        self._readers.fail_all(_leadership_has_changed(self.name))  # they look whether they may read on
         if self._established.is_done:
             self._established = Pending()
         if self.leadership_listener is not None:

@@ -65,7 +65,7 @@ class SimulatedBroker:
         self.broker.close()
         self.clock.forget_timers()
 
-    def ask(self, request: Message, version: int) -> Pending[Any]:
+    def ask(self, request: Message, version: int, client: Client = CLIENT) -> Pending[Any]:
         """The decoded response; it may arrive as time passes."""
         header = RequestHeader(request.api_key, version, 1, "simulated")
         frame = memoryview(bytearray(b"".join(encode_request(header, request))))[4:]
@@ -80,7 +80,7 @@ class SimulatedBroker:
             else:
                 response.resolve(decode_response(header, frame) if frame else None)
 
-        answer(frame, CLIENT, self.broker)[1].then(decoded)
+        answer(frame, client, self.broker)[1].then(decoded)
         return response
 
     def wait(self, pending: Pending[Any], patience_ms: int = 60_000) -> Any:
@@ -91,6 +91,6 @@ class SimulatedBroker:
             self.clock.advance(1)
         raise TimeoutError("no answer came")
 
-    def tell(self, request: Message, version: int) -> Any:
+    def tell(self, request: Message, version: int, client: Client = CLIENT) -> Any:
         """Ask and wait."""
-        return self.wait(self.ask(request, version))
+        return self.wait(self.ask(request, version, client))

@@ -1,8 +1,8 @@
 """Fetch: read batches from some partitions, waiting for more when there is too little.
 
 Batches are passed on as they are stored. A partition that is named more than once is read once, as its last mention
-says, and answered once: so does Kafka. Fetch sessions (KIP-227) are declined, which Kafka's rules allow: clients then
-name all their partitions in each request.
+says, and answered once: so does Kafka. A client with a session (KIP-227) names its partitions once, and is told of
+those of which there is something to tell.
 """
 
 from __future__ import annotations
@@ -10,10 +10,19 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from zurau.api.kafka.call import LONG, Call
-from zurau.api.kafka.gathering import READ_COMMITTED, Gathering, Reading
+from zurau.api.kafka.fetch_session import (
+    FIRST_EPOCH,
+    NO_SESSION_EPOCH,
+    ClientSession,
+    change,
+    continued_session,
+    find_session,
+)
+from zurau.api.kafka.gathering import READ_COMMITTED, Gathering
 from zurau.api.kafka.leader_hints import MISLED, LeaderHints
-from zurau.ids import NO_TOPIC_ID, TopicId
-from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.api.kafka.reading import READING_BYTES, Reading, Readings
+from zurau.broker.fetch_sessions import NO_SESSION_ID
+from zurau.errors import Refused
 from zurau.wire.kafka.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -23,46 +32,71 @@ from zurau.wire.kafka.messages.fetch import (
     PartitionData,
 )
 
-TOPIC_IDS_SINCE = 13
-
 
 async def handle(request: FetchRequest, call: Call) -> FetchResponse:
-    if request.session_id != 0:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
-    readings = await _name_once(request, call)
-    request.topics.clear()  # what was named twice need not stay in memory for as long as the client waits
+    if request.session_epoch in (NO_SESSION_EPOCH, FIRST_EPOCH):
+        return await _fetch_all(request, call)
+    try:
+        session = continued_session(request, call)
+    except Refused as refused:
+        return FetchResponse(error_code=refused.code, responses=[])
+    return await _fetch_changed(session, request, call)
+
+
+async def _fetch_all(request: FetchRequest, call: Call) -> FetchResponse:
+    """Of one that names all its partitions, and perhaps wants a session for them."""
+    before = find_session(request.session_id, call)
+    if before is not None:
+        before.end()
+    readings = Readings()
+    await change(readings, request, call)
+    held_bytes = READING_BYTES * len(readings)
+    call.connection.waiting_bytes += held_bytes
+    session_id = NO_SESSION_ID
+    try:
+        gathering = await _gather(readings, request, call)
+        if request.session_epoch == FIRST_EPOCH and len(readings):
+            session = ClientSession(readings, call)
+            if session.begin():
+                session_id = session.session_id
+                await gathering.settle()
+    finally:
+        call.connection.waiting_bytes -= held_bytes
+        if session_id == NO_SESSION_ID:
+            readings.close()
+    return await _answer(list(readings), session_id, request.isolation_level, call)
+
+
+async def _fetch_changed(session: ClientSession, request: FetchRequest, call: Call) -> FetchResponse:
+    """Of one that names what is not as it was in the fetch before."""
+    readings = session.readings
+    session.advance()
+    await change(readings, request, call)
+    session.count()
+    if not len(readings):
+        session.end()
+        return FetchResponse(responses=[])
+    gathering = await _gather(readings, request, call)
+    await gathering.settle()
+    news = []
+    async for reading in call.in_turns(gathering.looked_at):
+        if reading.has_news:
+            news.append(reading)
+        else:
+            reading.told()
+    return await _answer(news, session.session_id, request.isolation_level, call)
+
+
+async def _gather(readings: Readings, request: FetchRequest, call: Call) -> Gathering:
     max_bytes = min(request.max_bytes, call.broker.settings.fetch_max_bytes)
-    await Gathering(readings, max_bytes, request.isolation_level, call).run(request.min_bytes, request.max_wait_ms)
+    gathering = Gathering(readings, max_bytes, request.isolation_level, call)
+    await gathering.run(request.min_bytes, request.max_wait_ms)
+    return gathering
+
+
+async def _answer(readings: list[Reading], session_id: int, isolation_level: int, call: Call) -> FetchResponse:
     call.takes_long = call.takes_long or len(readings) > LONG
     hints = LeaderHints(call)
-    responses = await _by_topic(readings, request.isolation_level, call, hints)
-    endpoints = [NodeEndpoint(**each._asdict()) for each in hints.endpoints()]
-    return FetchResponse(responses=responses, node_endpoints=endpoints)
-
-
-async def _name_once(request: FetchRequest, call: Call) -> list[Reading]:
-    """Each partition in the place of its first mention, as its last one wants it."""
-    readings: dict[tuple[str, TopicId, int], Reading] = {}
-    for topic in request.topics:
-        name, topic_id = _topic_of(topic.topic, topic.topic_id, call)
-        for wanted in topic.partitions:
-            if readings and call.turns.is_over():
-                await call.turns.next()
-            readings[name, topic_id, wanted.partition] = Reading(name, topic_id, wanted, wanted.fetch_offset)
-    return list(readings.values())
-
-
-def _topic_of(name: str, topic_id: bytes, call: Call) -> tuple[str, TopicId]:
-    """Both names of a topic; the name is empty when the id is unknown."""
-    if call.version < TOPIC_IDS_SINCE:
-        return name, NO_TOPIC_ID
-    topic = call.broker.image.topics_by_id.get(TopicId(topic_id))
-    return (topic.name if topic is not None else ""), TopicId(topic_id)
-
-
-async def _by_topic(
-    readings: list[Reading], isolation_level: int, call: Call, hints: LeaderHints
-) -> list[FetchableTopicResponse]:
     topics: list[FetchableTopicResponse] = []
     for reading in readings:
         if topics and call.turns.is_over():
@@ -73,7 +107,9 @@ async def _by_topic(
         if reading.error in MISLED and (hint := hints.find(reading.topic, reading.wanted.partition)) is not None:
             data = replace(data, current_leader=LeaderIdAndEpoch(**hint._asdict()))
         topics[-1].partitions.append(data)
-    return topics
+        reading.told()
+    endpoints = [NodeEndpoint(**each._asdict()) for each in hints.endpoints()]
+    return FetchResponse(session_id=session_id, responses=topics, node_endpoints=endpoints)
 
 
 def _partition_data(reading: Reading, isolation_level: int) -> PartitionData:

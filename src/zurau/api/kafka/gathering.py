@@ -1,6 +1,6 @@
 """What one fetch reads, from its first look to its answer.
 
-Every partition is named once, however often the client named it. After the first look at all of them the fetch waits
+Every partition is named once, however often the client named it. After a look at those that are due the fetch waits
 for each; only those that have more are looked at again. No bytes are held meanwhile: a fetch that has found too little
 remembers how much it was and reads it anew for the answer. And the longer it has waited the longer it lets records
 gather before it looks again (an eighth of the time so far), so that one which can never be satisfied costs next to
@@ -9,17 +9,14 @@ nothing. Its look at many partitions is cut into turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import msgspec
-
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
+from zurau.api.kafka.reading import Reading, Readings
 from zurau.api.timeouts import with_timeout
 from zurau.api.turns import InTurns
 from zurau.epochs import NO_EPOCH
 from zurau.errors import OffsetOutOfRange, Refused
-from zurau.ids import NO_TOPIC_ID, Offset, TopicId
+from zurau.ids import NO_TOPIC_ID, Offset
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.ports import WouldBlock
@@ -27,7 +24,6 @@ from zurau.records.batch import parse_header, walked_end
 from zurau.records.compression import Compression
 from zurau.settings import KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
-from zurau.wire.kafka.messages.fetch import EpochEndOffset, FetchPartition
 
 READ_COMMITTED = 1
 ZSTD_SINCE = 10
@@ -35,40 +31,8 @@ ZSTD_SINCE = 10
 LOOP_READ_BYTES = 1 * MIB
 #: What is less is not counted as memory of answers until it turns out that the client does not take it.
 COUNTED_BYTES = 4 * KIB
-#: What a fetch holds for each of its partitions while it waits, besides the bytes of the request.
-READING_BYTES = 600
 #: A fetch lets records gather for this part of the time that it has waited.
 GATHERING_PART = 8
-
-
-class Reading(msgspec.Struct):
-    """One partition's share of a response."""
-
-    topic: str
-    topic_id: TopicId
-    wanted: FetchPartition
-    next_offset: Offset
-    data: bytes = b""
-    #: Bytes found so far; they are not in `data` when the fetch waited meanwhile.
-    size: int = 0
-    partition: Partition | None = None
-    error: ErrorCode = ErrorCode.NONE
-    divergence: EpochEndOffset | None = None
-    #: Where the partition ended for this reader when it was last read.
-    seen_upto: Offset = -1
-    is_full: bool = False
-    wait: Pending[None] | None = None
-    #: Told when there is more. A method of an object that is there anyway: thousands of these wait at a time.
-    woken: Callable[[Reading], None] | None = None
-
-    def wake(self, _: Pending[None]) -> None:
-        assert self.woken is not None, "it waited"
-        self.woken(self)
-
-    def forget(self) -> None:
-        self.data = b""
-        self.size = 0
-        self.next_offset = self.wanted.fetch_offset
 
 
 class Gathering:
@@ -76,10 +40,10 @@ class Gathering:
 
     __slots__ = (
         "_call", "_clock", "_committed_only", "_found", "_has_dropped", "_has_news", "_has_room", "_limit",
-        "_max_bytes", "_readings", "_responses", "_size", "_turns", "_wake_up", "_woken",
+        "_max_bytes", "_readings", "_responses", "_size", "_turns", "looked_at",
     )  # fmt: skip
 
-    def __init__(self, readings: list[Reading], max_bytes: int, isolation_level: int, call: Call) -> None:
+    def __init__(self, readings: Readings, max_bytes: int, isolation_level: int, call: Call) -> None:
         self._readings = readings
         self._max_bytes = max_bytes
         self._committed_only = isolation_level == READ_COMMITTED
@@ -96,31 +60,47 @@ class Gathering:
         #: Something was found and dropped again before waiting.
         self._has_dropped = False
         self._found: list[Reading] = []
-        self._woken: list[Reading] = []
-        #: None as long as nothing is waited for.
-        self._wake_up: Pending[None] | None = None
+        #: Each once, in the order of the first look.
+        self.looked_at: dict[Reading, None] = {}
 
     async def run(self, min_bytes: int, max_wait_ms: int) -> None:
         began_ms = self._clock.monotonic_ms()
         deadline_ms = began_ms + max_wait_ms
-        held_bytes = READING_BYTES * len(self._readings)
-        self._call.connection.waiting_bytes += held_bytes
-        try:
-            await self._look(self._readings, deadline_ms)
-            while self._readings and not self._has_news and self._size < min(min_bytes, self._limit):
-                await self._drop()
-                wake_up = await self._watch(self._woken or self._readings)
-                if not await with_timeout(deadline_ms - self._clock.monotonic_ms(), wake_up, self._clock):
-                    break
-                if self._size:
-                    await self._let_gather(began_ms, deadline_ms)
-                await self._look(list(self._woken), deadline_ms)
-            if self._has_dropped:
-                await self._read_again(deadline_ms)
-        finally:
-            self._call.connection.waiting_bytes -= held_bytes
-            if self._wake_up is not None:
-                self._stop_watching()
+        readings = self._readings
+        due = readings.take_due()
+        await self._look(due, deadline_ms)
+        while len(readings) and not self._has_news and self._size < min(min_bytes, self._limit):
+            await self._drop()
+            await self._watch(due)
+            wake_up, due = readings.wait_for_due(), []
+            if not await with_timeout(deadline_ms - self._clock.monotonic_ms(), wake_up, self._clock):
+                break
+            if self._size:
+                await self._let_gather(began_ms, deadline_ms)
+            if readings.is_closed:
+                break
+            due = readings.take_due()
+            await self._look(due, deadline_ms)
+        if self._has_dropped:
+            await self._read_again(deadline_ms)
+
+    async def settle(self) -> None:
+        """Before the client is told, if it has a session: those that have nothing more are waited for, and the others
+        are due the next time; last those that were given something now."""
+        due = self._readings.due
+        given = []
+        async for reading in InTurns(list(self.looked_at), self._turns):
+            if reading.size:
+                given.append(reading)
+            elif reading.wait is None and reading not in due:
+                if self._may_wait(reading):
+                    reading.watch()
+                else:
+                    due[reading] = None
+        for reading in given:
+            reading.stop_watching()
+            due.pop(reading, None)
+            due[reading] = None
 
     # Looking
 
@@ -133,6 +113,7 @@ class Gathering:
         for number, reading in enumerate(readings):
             if number and self._turns.is_over():
                 await self._turns.next()
+            self.looked_at[reading] = None
             before = reading.size
             try:
                 try:
@@ -208,6 +189,9 @@ class Gathering:
     def _open(self, reading: Reading) -> Partition:
         """The partition, if it is what the client believes it to be."""
         wanted = reading.wanted
+        if reading.topic_id != NO_TOPIC_ID:
+            topic = self._call.broker.image.topics_by_id.get(reading.topic_id)
+            reading.topic = "" if topic is None else topic.name
         if not reading.topic:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = reading.partition = self._call.broker.partition(reading.topic, wanted.partition)
@@ -254,24 +238,17 @@ class Gathering:
             reading.data = b""
         self._found.clear()
 
-    async def _watch(self, readings: list[Reading]) -> Pending[None]:
-        """Done when one of these, or of those watched before, has more than was seen."""
-        self._woken, self._wake_up = [], Pending()
-        wake_up, woke = self._wake_up, self._woke
+    async def _watch(self, readings: list[Reading]) -> None:
         async for reading in InTurns(readings, self._turns):
-            partition = reading.partition
-            assert partition is not None
-            if not reading.is_full and partition.fault is None:  # or else nothing more will come, at least for a while
-                reading.wait = partition.wait_readable(reading.seen_upto + 1)
-                reading.woken = woke
-                reading.wait.then(reading.wake)
-        return wake_up
+            if self._may_wait(reading):
+                reading.watch()
 
-    def _woke(self, reading: Reading) -> None:
-        reading.wait = None
-        self._woken.append(reading)
-        if self._wake_up is not None:
-            self._wake_up.resolve(None)
+    @staticmethod
+    def _may_wait(reading: Reading) -> bool:
+        """Or else nothing more will come, at least for a while."""
+        partition = reading.partition
+        is_plain = not (reading.is_full or reading.error or reading.divergence)
+        return is_plain and partition is not None and partition.fault is None
 
     async def _let_gather(self, began_ms: float, deadline_ms: float) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -279,16 +256,11 @@ class Gathering:
         if pause_ms >= 1:
             await with_timeout(pause_ms, Pending(), self._clock)
 
-    def _stop_watching(self) -> None:
-        for reading in self._readings:
-            if reading.wait is not None and reading.partition is not None:
-                reading.partition.stop_waiting(reading.seen_upto + 1, reading.wait)
-
     # Answering
 
     async def _read_again(self, deadline_ms: float) -> None:
         """Read what was found before the fetch waited, as much as there is room for now."""
-        again = [reading for reading in self._readings if reading.size and not reading.data]
+        again = [reading for reading in self.looked_at if reading.size and not reading.data]
         if not again:
             return
         for reading in again:

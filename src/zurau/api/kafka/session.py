@@ -175,6 +175,7 @@ class KafkaSession:
         outbox, self._outbox = self._outbox, deque()
         for started in outbox:
             started.answer.end()
+        self._client.connection.end()
         self._outbox_bytes = self._outbox_held_bytes = 0
 
     def _wait_for(self, pending: Pending[Answer], frame: memoryview) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zurau.client.cluster.cluster import Cluster
 from zurau.client.cluster.connection import Connection, readable
+from zurau.client.consumer.fetch_session import BEGIN_ANEW, FetchSession, Wanted
 from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, UnknownTopic, error_code, may_pass
 from zurau.client.offsets import READ_UNCOMMITTED, end_offsets, start_offsets
 from zurau.client.retry import LEADER_DELAY_S, SUSPICION_S, Backoff, Deadline
@@ -27,11 +28,12 @@ from zurau.ports import Buffer
 from zurau.records.batch import HEADER_BYTES, BatchHeader, parse_header
 from zurau.settings import INT64_MAX, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
-from zurau.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from zurau.wire.kafka.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
     from zurau.wire.kafka.messages.fetch import AbortedTransaction, PartitionData
 
+NO_SESSION = 0
 #: What to do at an offset that the log does not hold.
 GO_TO_START, GO_TO_END, FAIL = "earliest", "latest", "error"
 
@@ -63,11 +65,14 @@ class Fetched(NamedTuple):
 class InFlight:
     """A fetch on its way, and what it asked for."""
 
-    connection: Connection
-    asked: dict[TopicPartition, Offset]
-    topic_names: dict[TopicId, str]
+    session: FetchSession
+    asked: dict[TopicPartition, Wanted]
     deadline: Deadline
     suspicion: Deadline
+
+    @property
+    def connection(self) -> Connection:
+        return self.session.connection
 
 
 class Fetcher:
@@ -76,7 +81,8 @@ class Fetcher:
         self._settings = settings or FetchSettings()
         self._positions: dict[TopicPartition, Offset] = {}
         self._until: dict[TopicPartition, Offset] = {}
-        self._connections: dict[BrokerId, Connection] = {}
+        #: One with each broker, on a connection of its own.
+        self._sessions: dict[BrokerId, FetchSession] = {}
         self._in_flight: dict[BrokerId, InFlight] = {}
         #: Since when partitions have been refused, and since when because nobody knows their topic.
         self._troubled_since_s: dict[TopicPartition, float] = {}
@@ -154,8 +160,8 @@ class Fetcher:
                     request.connection.close()
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
+        for session in self._sessions.values():
+            session.connection.close()
         self._in_flight.clear()
 
     def _ask(self) -> None:
@@ -176,47 +182,36 @@ class Fetcher:
 
     def _ask_leader(self, broker: BrokerId, partitions: list[TopicPartition]) -> None:
         try:
-            connection = self._connections.get(broker)
-            if connection is None or not connection.is_open:
-                connection = self._connections[broker] = self._cluster.dial(broker)
-            asked = {partition: self._positions[partition] for partition in partitions}
-            topics = self._topics(partitions)
-            connection.send(self._request(topics))
+            session = self._sessions.get(broker)
+            if session is None or not session.connection.is_open:
+                session = FetchSession(self._cluster.dial(broker), self._settings.partition_max_bytes)
+                self._sessions[broker] = session
+            asked = {
+                partition: Wanted(self._cluster.topic(partition.topic).topic_id, self._positions[partition])
+                for partition in partitions
+            }
+            session.connection.send(self._request(session, asked))
         except ClientError as error:
             self._trouble(partitions, error)
             return
-        names = {TopicId(topic.topic_id): topic.topic for topic in topics}
         self._in_flight[broker] = InFlight(
-            connection,
+            session,
             asked,
-            names,
             Deadline(self._patience_s),
             Deadline(self._settings.max_wait_ms / 1000 + SUSPICION_S),
         )
 
-    def _topics(self, partitions: Iterable[TopicPartition]) -> list[FetchTopic]:
-        topics: dict[str, FetchTopic] = {}
-        for partition in partitions:
-            info = self._cluster.topic(partition.topic)
-            topic = topics.setdefault(
-                partition.topic, FetchTopic(topic=partition.topic, topic_id=info.topic_id, partitions=[])
-            )
-            topic.partitions.append(
-                FetchPartition(
-                    partition=partition.partition,
-                    fetch_offset=self._positions[partition],
-                    partition_max_bytes=self._settings.partition_max_bytes,
-                )
-            )
-        return list(topics.values())
-
-    def _request(self, topics: list[FetchTopic]) -> FetchRequest:
+    def _request(self, session: FetchSession, asked: Mapping[TopicPartition, Wanted]) -> FetchRequest:
+        topics, forgotten = session.next_fetch(asked)
         return FetchRequest(
             max_wait_ms=self._settings.max_wait_ms,
             min_bytes=self._settings.min_bytes,
             max_bytes=self._settings.max_bytes,
             isolation_level=self._settings.isolation,
+            session_id=session.session_id,
+            session_epoch=session.epoch,
             topics=topics,
+            forgotten_topics_data=forgotten,
         )
 
     def _take(self, broker: BrokerId) -> list[Fetched]:
@@ -226,14 +221,21 @@ class Fetcher:
         except ClientError as error:
             self._trouble(request.asked, error)
             return []
+        if answer.error_code in BEGIN_ANEW:
+            request.session.answered(NO_SESSION)
+            return []
+        request.session.answered(answer.session_id)
         if answer.error_code:
             self._trouble(request.asked, BrokerRefused(error_code(answer.error_code), "reading"))
         fetched = []
         for topic in answer.responses:
-            name = topic.topic if topic.topic_id == NO_TOPIC_ID else request.topic_names[TopicId(topic.topic_id)]
+            name = (
+                topic.topic if topic.topic_id == NO_TOPIC_ID else request.session.topic_names[TopicId(topic.topic_id)]
+            )
             for data in topic.partitions:
                 partition = TopicPartition(name, data.partition_index)
-                if self._positions.get(partition) == request.asked.get(partition):
+                asked = request.asked.get(partition)
+                if asked is not None and self._positions.get(partition) == asked.offset:
                     fetched += self._take_partition(partition, data)
         return fetched
 

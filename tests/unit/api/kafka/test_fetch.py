@@ -190,16 +190,6 @@ def test_a_reader_whose_history_parts_from_ours_is_told_where(client):
     assert bytes(data.records) == b""
 
 
-def test_a_session_that_we_never_gave_is_unknown(client, broker):
-    response = broker.wait(client.fetch_later("t", session_id=99, session_epoch=1))
-    assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-
-
-def test_whoever_wants_a_session_is_answered_without(client, broker):
-    response = broker.wait(client.fetch_later("t", session_id=0, session_epoch=0))
-    assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
-
-
 def test_a_poll_of_a_topic_that_is_deleted_meanwhile_ends_at_once(client):
     poll = client.fetch_later("t", max_wait_ms=LONG_MS, min_bytes=1)
     client.delete_topic("t")

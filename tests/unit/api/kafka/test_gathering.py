@@ -7,7 +7,7 @@ import pytest
 from zurau.api.client import ConnectionState
 from zurau.api.kafka import fetch
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.gathering import READING_BYTES
+from zurau.api.kafka.reading import READING_BYTES
 from zurau.api.response_memory import ResponseMemory, ResponseShare
 from zurau.broker.settings import BrokerSettings
 from zurau.counters import Counters
