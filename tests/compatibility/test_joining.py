@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 from broker_process import ZurauBroker
 
+from zurau.chaos.history import History
+from zurau.chaos.load import GroupMember, OurProducer, Pace
+from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster as ClusterClient
+from zurau.ids import TopicPartition
 from zurau.testing.network import ReservedPort
 
 PATIENCE_S = 60
@@ -115,3 +119,37 @@ def test_a_broker_that_was_alone_takes_others_in_and_keeps_its_data(machines):
     founder.kill()
     founder.start()
     wait_until_known(founder, founder, *others)
+
+
+def test_the_groups_of_a_broker_that_was_alone_get_more_replicas_as_brokers_come_and_go_on_meanwhile(machines):
+    addresses = [machines.address() for _ in range(3)]
+    first, *others = (
+        machines.broker(f"b{number}", peer=address, join="" if number == 0 else addresses[0])
+        for number, address in enumerate(addresses)
+    )
+    first.start()
+    with ClusterClient(first.bootstrap) as client:
+        Admin(client).create_topic(NewTopic("t", 1, 1))
+    history = History()
+    producer = OurProducer(1, first.bootstrap, [TopicPartition("t", 0)], history, Pace(0.05))
+    member = GroupMember(1, first.bootstrap, "t", history)
+    producer.start()
+    member.start()
+    machines.start(*others)
+    until = time.monotonic() + PATIENCE_S
+
+    def factors() -> set[int]:
+        with ClusterClient(first.bootstrap) as client:
+            offsets = Admin(client).describe_topic("__consumer_offsets")
+            return {len(partition.replicas) for partition in offsets.partitions if not partition.replicas[3:]}
+
+    while factors() != {3}:
+        assert time.monotonic() < until, f"replicas: {factors()}"
+    before = history.counts["read"]
+    while history.counts["read"] < before + 20:
+        assert time.monotonic() < until, "the group does not go on"
+        assert member.failure is None
+    producer.stop()
+    member.stop()
+    assert (producer.failure, member.failure) == (None, None)
+    assert [str(violation) for violation in history.violations] == []

@@ -67,7 +67,7 @@ FIXED = {
     "a limit that brokers meet, tested at its edge": """
         broker.introductions.ADDRESSES_MAX broker.introductions.BROKERS_MAX broker.peers.hello.SCRATCH_BYTES
         machines.controller.sessions._DISCONNECTED_SHARE machines.controller.image.RESERVED_IDS_MAX
-        broker.internal_topics.OFFSETS_REPLICATION_FACTOR broker.metadata_voters.METADATA_VOTERS_MAX
+        broker.metadata_voters.METADATA_VOTERS_MAX
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
         broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.RESPONSE_BYTES_MAX""",
     "a code, a limit or a default of the system": """
@@ -93,7 +93,7 @@ FIXED = {
         broker.heartbeats.UNHEARD_MS cli.cluster_operations.LOOK_EVERY_S
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
-        broker.voter_changes.INTERVAL_MS
+        broker.voter_changes.INTERVAL_MS broker.internal_topics.GROW_INTERVAL_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
         node.threads.ALONE_S node.process.STOP_WITHIN_S node.process.LOOK_EVERY_S
         cli.up.READY_WITHIN_S cli.up.LOOK_EVERY_S cli.up.RESTART_AFTER_S cli.up.RESTART_AFTER_MAX_S

@@ -26,9 +26,10 @@ from zurau.broker.identity import FILE as IDENTITY_FILE
 from zurau.broker.identity import Identity, save_identity
 from zurau.broker.image_changes import ImageChanges
 from zurau.broker.in_sync import InSyncPartitions
-from zurau.broker.internal_topics import offsets_topic
+from zurau.broker.internal_topics import InternalTopicGrowth, offsets_topic
 from zurau.broker.known_leaders import KnownLeaders
 from zurau.broker.leader_moves import LeaderMoves
+from zurau.broker.lost_replicas import others_have_metadata
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.openings import Openings
 from zurau.broker.placement import Placement
@@ -156,6 +157,11 @@ class Broker:
             interval_ms=settings.leader_imbalance_check_interval_s * SECOND_MS,
         )
 
+        self._growth = InternalTopicGrowth(
+            lambda: self.image, lambda: self.metadata.runtime.is_loaded, self.controller.submit, self.world,
+            settings.offsets_topic_replication_factor,
+        )  # fmt: skip
+
     # Who and what
 
     @property
@@ -261,8 +267,7 @@ class Broker:
         self.in_sync.registered(self.broker_epoch)
         self.heartbeats.begin()
         if not self._is_alone:  # who votes alone goes on doing so, and thousands of partitions need no second look
-            self._voter_changes.begin()
-            self.leader_moves.begin()
+            self._look_after_others()
         await self._led([self.heartbeats.unfenced])
         if OFFSETS_TOPIC not in self.image.topics:
             await self._create_offsets_topic()
@@ -288,8 +293,12 @@ class Broker:
         await self.journal.notes_of(METADATA_LOG).save_voters(voters)
         self.identity = replace(self.identity, is_clustered=True)
         save_identity(self.world.disk, self.identity)
+        self._look_after_others()
+
+    def _look_after_others(self) -> None:
         self._voter_changes.begin()
         self.leader_moves.begin()
+        self._growth.begin()
 
     def _registration(self) -> RegisterBroker:
         stop = self._last_stop
@@ -299,6 +308,7 @@ class Broker:
             self._incarnation_id,
             listeners=self._listeners,
             previous_broker_epoch=stop.broker_epoch if stop is not None else -1,
+            metadata_directory=self.journal.facts(METADATA_LOG).directory,
         )
 
     async def _ask(self, command: RegisterBroker | RenameReplica | CreateTopic) -> Any:
@@ -341,6 +351,7 @@ class Broker:
         self.heartbeats.close()
         self._voter_changes.close()
         self.leader_moves.close()
+        self._growth.close()
         self.metadata.runtime.close(_is_stopping)
         self.groups.close(_is_stopping)
         ended = self.placement.close()
@@ -359,13 +370,14 @@ class Broker:
         mark = read_stop_mark(disk)
         knows_metadata = mark is not None or self.journal.has_flushed(METADATA_LOG)
         has_data = any(partition_directories(disk, besides=[str(METADATA_PARTITION)]))
-        if (knows_metadata or has_data) and not holds_segments(disk, str(METADATA_PARTITION)):
+        is_missing = (knows_metadata or has_data) and not holds_segments(disk, str(METADATA_PARTITION))
+        if is_missing and not others_have_metadata(self.identity, self.journal.facts(METADATA_LOG)):
             raise CorruptData(
                 f"the metadata log, {disk.root / str(METADATA_PARTITION)}, is missing beside {IDENTITY_FILE}: without "
                 "it no topic is known. Restore that directory from a copy, or start with another --dir; nothing was "
                 "changed here"
             )
-        self._has_data = has_data
+        self._has_data = has_data or is_missing
         if mark is not None and mark.start_count == self.journal.start_count:
             self._last_stop = mark
         else:

@@ -8,11 +8,11 @@ counts again when it has been made a voter, or in sync, again. What was left of 
 
 from __future__ import annotations
 
-from zurau.broker.identity import ID_BYTES
+from zurau.broker.identity import ID_BYTES, Identity
 from zurau.epochs import Position
 from zurau.ids import directory_name
 from zurau.journal.journal import Journal
-from zurau.journal.records import LogId
+from zurau.journal.records import LogId, ReplicaFacts
 from zurau.log.log import Log
 from zurau.partition.replicas import Replicas
 from zurau.ports import Randomness
@@ -28,6 +28,15 @@ def has_lost_something(log: Log, name: LogId, replicas: Replicas, journal: Journ
         whole=_whole(log), flushed=journal.facts(name).flushed, has_vote=not journal.damage, has_snapshot=True
     )
     return not is_intact(found) or _may_lack_unflushed(log, name, replicas, journal)
+
+
+def others_have_metadata(identity: Identity, facts: ReplicaFacts) -> bool:
+    """Whether somebody else votes on the metadata, as far as this directory remembers; if it does not, whether it
+    joined others."""
+    voters = facts.voters[-1].voters if facts.voters else ()
+    if not voters:
+        return identity.is_clustered and not identity.is_founder
+    return any(voter.broker != identity.broker_id for voter in voters)
 
 
 def new_name(randomness: Randomness) -> str:

@@ -20,13 +20,13 @@ from zurau.broker.snapshot_transfer import SnapshotTransfer
 from zurau.errors import CorruptData, Refused
 from zurau.ids import BrokerId, PartitionId, TopicId, TopicPartition
 from zurau.journal.records import LogId
+from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import Change, TopicRemoved
 from zurau.machines.controller.commands import ControllerCommand
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.names import METADATA_TOPIC
-from zurau.partition.partition import Partition
 from zurau.partition.runtime import MachineRuntime
 from zurau.partition.snapshots import Snapshot, load_newest
 from zurau.pending import Pending
@@ -67,10 +67,21 @@ class MetadataLog:
         metadata_settings = LogSettings(
             cleanup_policy=("delete",), retention_ms=-1, segment_bytes=METADATA_SEGMENT_BYTES, flush="fsync"
         )
-        self.partition = placement.open_metadata(
-            METADATA_PARTITION, METADATA_TOPIC_ID, metadata_settings, others=others
-        )
-        self._require_whole(self.partition, has_data=has_data)
+        try:
+            self.partition = placement.open_metadata(
+                METADATA_PARTITION,
+                METADATA_TOPIC_ID,
+                metadata_settings,
+                others=others,
+                problems=partial(self._problems, has_data=has_data),
+            )
+        except CorruptData as damage:
+            # Refuse to start rather than to take a part of the cluster for the whole.
+            raise CorruptData(
+                f"the metadata log, {world.disk.root / str(METADATA_PARTITION)}, is damaged: {damage}. Topics would be "
+                "forgotten, so the broker does not start. Look at it with `zurau log check`; restore the directory "
+                "from a copy, or give up what is damaged with `zurau log repair`"
+            ) from damage
         make_controller = partial(Controller, settings, log_settings)
         self.config_rules = make_controller().rules
         self.runtime: ControllerRuntime = MachineRuntime(
@@ -169,17 +180,17 @@ class MetadataLog:
         self._snapshots.begin(fetched)
         return self._view.jump(fetched)
 
-    def _require_whole(self, metadata: Partition, *, has_data: bool) -> None:
-        """Refuse to start rather than to take a part of the cluster for the whole."""
-        damage = list(map(str, metadata.log.damage))
-        if not damage and has_data and not metadata.log.end_offset:
-            damage = ["it is empty, though there are partitions"]
-        if damage:
-            raise CorruptData(
-                f"the metadata log, {self._world.disk.root / metadata.log.directory}, is damaged: {'; '.join(damage)}. "
-                "Topics would be forgotten, so the broker does not start. Look at it with `zurau log check`; restore "
-                "the directory from a copy, or give up what is damaged with `zurau log repair`"
-            )
+    def _problems(self, metadata: Log, *, has_data: bool) -> list[str]:
+        """Why this log does not tell all of the cluster."""
+        if metadata.damage:
+            return list(map(str, metadata.damage))
+        if has_data and not metadata.end_offset:
+            return ["it is empty, though there are partitions"]
+        try:
+            load_newest(self._world.disk, metadata.directory, metadata.start_offset, metadata.end_offset)
+        except CorruptData as fault:
+            return [str(fault)]
+        return []
 
 
 def _is_not_controller() -> Refused:

@@ -24,7 +24,7 @@ class MetadataVoters:
     def wanted(self, leader: ReplicaId, voters: Voters, image: ClusterImage, now_ms: float) -> Voters:
         """Who shall vote, of those that do and those that could."""
         self._look_who_is_away(image, now_ms)
-        names = {broker: ReplicaId(broker, known.directory_name) for broker, known in image.brokers.items()}
+        names = {broker: known.metadata_replica for broker, known in image.brokers.items()}
         kept = [voter for voter in voters if names.get(voter.broker, voter) == voter and image.may_vote(voter.broker)]
         could = [each for broker, each in names.items() if broker not in self._away_since_ms and image.may_vote(broker)]
         joining = sorted(each for each in could if each not in kept)

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from zurau.broker.directories import DELETED, MOVED, Directories
 from zurau.broker.identity import Identity
-from zurau.broker.lost_replicas import has_lost_something, new_name
+from zurau.broker.lost_replicas import has_lost_something, new_name, others_have_metadata
 from zurau.broker.outcomes import report
 from zurau.broker.replication import Replication
-from zurau.errors import DiskFault, Refused
+from zurau.errors import CorruptData, DiskFault, Refused
 from zurau.ids import BrokerId, Offset, ReplicaId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
@@ -114,12 +114,29 @@ class Placement:
         settings: LogSettings,
         *,
         others: tuple[BrokerId, ...],
+        problems: Callable[[Log], list[str]],
     ) -> Partition:
-        """Open the metadata log. Who founds a cluster votes alone at first; who joins it hears who votes. Blocks."""
-        me = ReplicaId(self._identity.broker_id, self._identity.directory_name)
-        voters = (me,) if self._identity.is_founder else ()
-        replicas = Replicas(me, voters, others, has_company=self._identity.is_clustered, keeps_snapshots=True)
-        return self._adopt(name, topic_id, replicas, self._open_files(name, topic_id, settings, replicas))
+        """Open the metadata log. Who founds a cluster votes alone at first; who joins it hears who votes. Blocks.
+
+        `problems`: what is wrong with a log. Where others have the metadata it is fetched anew, by a replica of another
+        name, which has promised nothing; or else this raises `CorruptData`.
+        """
+        log_id, identity = LogId(topic_id, name.partition), self._identity
+        facts = self._journal.facts(log_id)
+        me = ReplicaId(identity.broker_id, facts.directory or identity.directory_name)
+        # Who has begun anew is not the one who founded the cluster.
+        voters = (me,) if identity.is_founder and not facts.directory else ()
+        replicas = Replicas(me, voters, others, has_company=identity.is_clustered, keeps_snapshots=True)
+        files = self._open_files(name, topic_id, settings, replicas)
+        if found := problems(files.log):
+            if not others_have_metadata(identity, facts):
+                raise CorruptData("; ".join(found))
+            log.warning("the metadata log is damaged here (%s), and is fetched anew from the others", "; ".join(found))
+            files.log.close(clean=False)
+            opened = self._begin_anew(name, log_id, settings)
+            write_topic_id(self._world.disk, str(name), topic_id)
+            files, replicas = OpenedFiles(opened, Producers()), replace(replicas, voters=())
+        return self._adopt(name, topic_id, replicas, files)
 
     def open_topic(self, topic: TopicImage, settings: LogSettings) -> list[Partition]:
         """Open those partitions of a topic that are placed here and not open yet, and start their replicas."""

@@ -67,6 +67,13 @@ class BrokerSettings:
         at_most=10_000,
         doc="Partitions of the topic that holds consumer groups. Groups are spread over them; fixed once created.",
     )
+    offsets_topic_replication_factor: int = setting(
+        3,
+        "offsets.topic.replication.factor",
+        at_least=1,
+        at_most=32767,
+        doc="Replicas of that topic, as far as there are brokers: with each that comes it grows by itself.",
+    )
     offsets_topic_segment_bytes: int = setting(
         100 * MIB,
         "offsets.topic.segment.bytes",

@@ -174,3 +174,41 @@ def test_a_replica_that_lost_its_disk_has_at_no_time_the_name_under_which_it_was
         cluster.pass_time(1)
         assert old not in {partition.shell.core.id.directory for partition in node.broker.partitions.values()}
     assert TopicPartition("orders", 0) in node.broker.partitions
+
+
+@pytest.mark.parametrize("broker_id", IDS)
+@pytest.mark.parametrize("harm", ["empty", "missing", "flipped"])
+def test_damaged_metadata_is_fetched_anew_by_a_replica_of_another_name(cluster, broker_id, harm, caplog):
+    cluster.create("t")
+    cluster.pass_time()
+    assert cluster.produce("t", b"a value") == ErrorCode.NONE
+    node = cluster.nodes[broker_id]
+    before = node.broker.metadata.partition.shell.core.id
+    node.lose_power()
+    segment = "__cluster_metadata-0/00000000000000000000.log"
+    if harm == "missing":
+        node.disk.remove_tree("__cluster_metadata-0")
+    elif harm == "empty":
+        node.disk.open(segment).truncate(0)
+    else:
+        node.disk.flip_bit(segment, 80)
+    cluster.pass_time(5000)
+    node.start()
+    assert "fetched anew" in caplog.text
+    core = node.broker.metadata.partition.shell.core
+    assert core.id != before
+    assert core.id not in core.voters
+    cluster.pass_time(10_000)
+    assert node.opened.is_done
+    assert node.opened.error is None
+    assert "t" in node.broker.image.topics
+    assert cluster.read("t") == [b"a value"]
+    for other in cluster.nodes.values():
+        voters = other.broker.metadata.partition.shell.core.voters
+        assert core.id in voters
+        assert before not in voters
+    # Its other replicas have lost nothing, and are who they were.
+    assert node.broker.partitions["t", 0].shell.core.id.directory == node.broker.identity.directory_name
+    node.lose_power()
+    node.start()
+    assert node.broker.metadata.partition.shell.core.id == core.id

@@ -82,6 +82,7 @@ class Node:
         broker.heartbeats.close()
         broker._voter_changes.close()
         broker.leader_moves.close()
+        broker._growth.close()
 
     def ask(self, request, version: int) -> Pending[Any]:
         header = RequestHeader(request.api_key, version, 1, "test")

@@ -82,7 +82,7 @@ def _describe(call: Call) -> PartitionData:
             last_caught_up_timestamp=caught_up,
         )
 
-    others = {ReplicaId(each.broker_id, each.directory_name) for each in broker.image.brokers.values()} - voters
+    others = {each.metadata_replica for each in broker.image.brokers.values()} - voters
     return PartitionData(
         partition_index=METADATA_PARTITION.partition,
         leader_id=controller_of(broker),

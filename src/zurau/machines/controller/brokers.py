@@ -120,6 +120,7 @@ def _registration(command: RegisterBroker) -> BrokerImage:
         listeners=command.listeners,
         rack=command.rack,
         is_fenced=True,
+        metadata_directory=command.metadata_directory,
     )
 
 

@@ -78,6 +78,8 @@ class RegisterBroker(Value):
     #: The incarnations that the directory remembers: the last one that it knows to be registered, and all since. One
     #: that does not remember the registered one is an old copy of a disk. None: it does not write them down.
     remembered_incarnations: tuple[bytes, ...] | None = None
+    #: The name of its replica of the metadata log, if that is not the directory's own.
+    metadata_directory: str = ""
 
 
 class BrokerHeartbeat(Value):

@@ -50,6 +50,8 @@ class BrokerImage(Value):
     is_fenced: bool = False
     #: It wants to stop, and its leaders are being moved away.
     in_controlled_shutdown: bool = False
+    #: The name of its replica of the metadata log, if that is not the directory's own: it has lost the first one.
+    metadata_directory: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -62,6 +64,11 @@ class BrokerImage(Value):
     def directory_name(self) -> str:
         """What its new replicas are called by."""
         return directory_name(self.directory_id)
+
+    @property
+    def metadata_replica(self) -> ReplicaId:
+        """Its replica of the metadata log."""
+        return ReplicaId(self.broker_id, self.metadata_directory or self.directory_name)
 
 
 class PartitionImage(Value):

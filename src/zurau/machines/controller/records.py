@@ -82,6 +82,8 @@ class BrokerRegistered(MetadataRecord):
     #: Older releases fenced nobody.
     is_fenced: Annotated[boolean, tagged(3, since=0)] = False
     in_controlled_shutdown: Annotated[boolean, tagged(4, since=0)] = False
+    #: The name of its replica of the metadata log, if that is not the directory's own.
+    metadata_directory: Annotated[string, tagged(5, since=0)] = ""
 
 
 class BrokerRegistrationChanged(MetadataRecord):

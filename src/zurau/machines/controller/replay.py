@@ -69,6 +69,7 @@ def _register_broker(image: ClusterImage, record: BrokerRegistered, offset: Offs
         rack=record.rack,
         is_fenced=record.is_fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
+        metadata_directory=record.metadata_directory,
     )
     return BrokerAdded(broker_id)
 

@@ -80,16 +80,17 @@ class BrokerSessions:
 
     def over(self, image: ClusterImage, now_ms: int) -> list[BrokerId]:
         """Unfenced brokers that were silent for a whole session. Who stays unfenced is named again later."""
-        deadline_ms = self.next_deadline_ms(image)
-        if deadline_ms is not None and now_ms - deadline_ms > self._timeout_ms // 2:
-            # It is this controller that was stopped for a while: what was said meanwhile waits to be heard.
+        last_heard_ms = max((session.heard_ms for session in self._sessions.values()), default=now_ms)
+        if now_ms - last_heard_ms > self._timeout_ms // 2:
+            # Nobody was heard, not even the controller's own broker: it is this process that was stopped for a while,
+            # and what was said meanwhile waits to be heard.
             for broker in self._unfenced(image):
                 self._sessions[broker].look_ms = now_ms + self._timeout_ms
+            return []
         silent = [broker for broker in self._unfenced(image) if self._sessions[broker].look_ms <= now_ms]
         for broker in silent:
             self._sessions[broker].look_ms = now_ms + self._timeout_ms
-        # A lone broker that its own controller has not heard: both were stopped for a while, as a laptop that sleeps.
-        return silent if len(image.brokers) > 1 else []
+        return silent
 
     def _unfenced(self, image: ClusterImage) -> list[BrokerId]:
         return [each for each in sorted(image.brokers) if not image.brokers[each].is_fenced and each in self._sessions]

@@ -55,6 +55,7 @@ def broker_record(broker: BrokerImage) -> BrokerRegistered:
         rack=broker.rack,
         is_fenced=broker.is_fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
+        metadata_directory=broker.metadata_directory,
     )
 
 

@@ -138,8 +138,20 @@ def test_a_new_controller_gives_everybody_a_whole_session(cluster_of):
     cluster.stage.restart()
     cluster.stage.advance(SESSION_MS - 1)
     assert not cluster.image.brokers[1].is_fenced
+    cluster.beat(2)
     cluster.stage.advance(1)
-    assert cluster.image.brokers[1].is_fenced
+    assert [cluster.image.brokers[each].is_fenced for each in (1, 2)] == [True, False]
+
+
+def test_nobody_is_fenced_while_not_even_the_controllers_own_broker_was_heard(cluster_of):
+    cluster = cluster_of(2)
+    cluster.stage.advance(SESSION_MS + 1)
+    assert not any(broker.is_fenced for broker in cluster.image.brokers.values())
+    cluster.beat(2)
+    cluster.stage.advance(SESSION_MS // 2)
+    cluster.beat(2)
+    cluster.stage.advance(SESSION_MS // 2)
+    assert [cluster.image.brokers[each].is_fenced for each in (1, 2)] == [True, False]
 
 
 def test_a_controller_that_was_stopped_for_a_while_fences_nobody_for_that(cluster):
