@@ -45,7 +45,8 @@ def mirror(run_ready_made, unique, contents):
         records = [record for _, record in made]
         with Cluster(source) as cluster:
             for topic, count in zip(topics, (3, 1), strict=True):
-                Admin(cluster).create_topic(NewTopic(topic, count))
+                # It forgets nothing: the records are of a day long gone.
+                Admin(cluster).create_topic(NewTopic(topic, count, settings={"retention.ms": "-1"}))
             _produce(cluster, records[:400])
             run_ready_made("mirror", **chosen)
             Admin(cluster).add_partitions(topics[1], 2)

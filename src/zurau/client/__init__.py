@@ -9,6 +9,7 @@ large batches and from sending the next request before the last answer has been 
 - `producer`, `consumer`: records out and in, from partitions that are named.
 - `groups`: `GroupConsumer` shares partitions with others, `GroupAdmin` looks at groups from outside.
 - `admin`: `Admin` for topics, settings and the cluster. `offsets`: what partitions hold, by place or by time.
+- `aio`: the same for asyncio, with one thread for each object.
 
 Laws: each folder uses only those above it; every wait has a deadline; every error (errors.py) says what to do next;
 nothing here imports the broker.

@@ -238,8 +238,9 @@ class Connection:
         return self._socket
 
 
-def readable(connections: list[Connection], timeout_s: float) -> list[Connection]:
-    """Those of the connections with an answer to read, waiting up to `timeout_s` for the first."""
+def readable(connections: list[Connection], timeout_s: float, wake: int | None = None) -> list[Connection]:
+    """Those of the connections with an answer to read, waiting up to `timeout_s` for the first, or until there is
+    something to read at the descriptor `wake`."""
     buffered = [connection for connection in connections if connection.is_open and connection.has_buffered]
     if buffered:
         return buffered
@@ -247,4 +248,7 @@ def readable(connections: list[Connection], timeout_s: float) -> list[Connection
     by_descriptor = {connection.fileno(): connection for connection in connections if connection.is_open}
     for descriptor in by_descriptor:
         poller.register(descriptor, select.POLLIN)
-    return [by_descriptor[descriptor] for descriptor, _ in poller.poll(max(0, timeout_s) * 1000)]
+    if wake is not None:
+        poller.register(wake, select.POLLIN)
+    ready = poller.poll(max(0, timeout_s) * 1000)
+    return [by_descriptor[descriptor] for descriptor, _ in ready if descriptor != wake]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from zurau.client.chance import chance
 from zurau.client.errors import ClientError
@@ -157,11 +157,21 @@ class Accumulator:
             self._sticky[topic] = chance.randrange(partition_count)
         return TopicPartition(topic, self._sticky[topic] % partition_count)
 
-    def close_due(self) -> None:
-        """Close the batches that waited long enough."""
+    @property
+    def has_open(self) -> bool:
+        """Whether a batch waits for more records."""
+        return bool(self._open)
+
+    @property
+    def has_closed(self) -> bool:
+        """Whether a batch waits for its turn."""
+        return any(self._closed.values())
+
+    def close_due(self, busy: Collection[TopicPartition] = ()) -> None:
+        """Close the batches that waited long enough; not those of `busy` partitions, where another goes first."""
         now_s = time.monotonic()
         for batch in list(self._open.values()):
-            if now_s - batch.created_s >= self._linger_s:
+            if now_s - batch.created_s >= self._linger_s and batch.partition not in busy:
                 self._close(batch)
 
     def close_all(self) -> None:

@@ -93,14 +93,20 @@ class Sender:
         self._backoffs: dict[TopicPartition, Backoff] = {}
         self._failure: ProduceFailed | None = None
 
-    def work(self, wait_s: float) -> None:
-        """One round: send what can go, then take in answers, waiting up to `wait_s` for the first."""
+    @property
+    def in_flight(self) -> set[TopicPartition]:
+        """Partitions with a batch on its way."""
+        return {batch.partition for request in self._in_flight.values() for batch in request.batches}
+
+    def work(self, wait_s: float, wake: int | None = None) -> None:
+        """One round: send what can go, then take in answers, waiting up to `wait_s` for the first, or for something to
+        read at the descriptor `wake`."""
         self._send_ready()
         wait_s = min(wait_s, self._next_try_s())
-        if not self._in_flight:
+        if not self._in_flight and wake is None:
             time.sleep(wait_s)
             return
-        ready = readable([request.connection for request in self._in_flight.values()], wait_s)
+        ready = readable([request.connection for request in self._in_flight.values()], wait_s, wake)
         for broker, request in list(self._in_flight.items()):
             if request.connection in ready:
                 del self._in_flight[broker]
@@ -141,7 +147,7 @@ class Sender:
 
     def _send_ready(self) -> None:
         """Send to every leader that owes no answer."""
-        in_flight = {batch.partition for request in self._in_flight.values() for batch in request.batches}
+        in_flight = self.in_flight
         ready: dict[BrokerId, list[OutgoingBatch]] = {}
         now_s = time.monotonic()
         for batch in self._batches.next_batches():
