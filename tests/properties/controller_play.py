@@ -41,7 +41,7 @@ from zurau.machines.controller.image import ClusterImage, PartitionImage
 from zurau.machines.controller.records import decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.snapshot import freeze
-from zurau.machines.machine import Decision, StateRecord, Ticket
+from zurau.machines.machine import Decision, RequestId, StateRecord
 
 Step = tuple[int, int, int, int]
 Partitions = dict[PartitionId, PartitionImage]
@@ -118,7 +118,7 @@ class Play:
 
     def ask(self, command: ControllerCommand, accepted: Callable[[], None] = lambda: None) -> Any:
         """The reply; what has to be remembered if it is `accepted` is remembered before it is written."""
-        decision = self.controller.decide(Ticket(1), command, self.now_ms)
+        decision = self.controller.decide(RequestId(1), command, self.now_ms)
         ((_, reply),) = decision.replies
         if self._is_cut_short(decision):
             return LOST

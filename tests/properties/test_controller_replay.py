@@ -32,7 +32,7 @@ from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.records import encode_record
 from zurau.machines.controller.snapshot import freeze
-from zurau.machines.machine import Decision, StateRecord, Ticket
+from zurau.machines.machine import Decision, RequestId, StateRecord
 
 NAMES = st.sampled_from(["a.b", "a_b", "orders", "__consumer_offsets", "", "no such name!"])
 TOPIC_IDS = st.integers(0, 5).map(lambda n: TopicId(bytes(15) + bytes([n])))
@@ -91,7 +91,7 @@ COMMANDS = st.one_of(
 
 def ask(controller: Controller, command: ControllerCommand, log: list[StateRecord]) -> tuple[Decision, object]:
     """A broker that registers is heard from at once, so that there is somebody to place replicas on."""
-    decision = controller.decide(Ticket(len(log)), command, now_ms=0)
+    decision = controller.decide(RequestId(len(log)), command, now_ms=0)
     ((_, reply),) = decision.replies
     for record in decision.records:
         controller.apply(record, len(log))

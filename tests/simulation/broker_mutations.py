@@ -165,10 +165,10 @@ def know_no_producers(disk: Disk, partition_log: Log, now_ms: int) -> Producers:
 # Machines
 
 
-def reply_at_once(self: MachineRuntime[Any, Any], decision: Decision, first_offset: Offset) -> None:
-    for ticket, reply in decision.replies:
+def reply_at_once(self: MachineRuntime[Any], decision: Decision, first_offset: Offset) -> None:
+    for request_id, reply in decision.replies:
         said = first_offset + reply.record if isinstance(reply, OffsetOf) else reply
-        self._deliver(self._waiting.pop(ticket), said, done(None))
+        self._deliver(self._waiting.pop(request_id), said, done(None))
 
 
 def show_what_is_decided(self: ClusterView) -> list[Change]:

@@ -35,7 +35,7 @@ from zurau.machines.groups.commands import (
 from zurau.machines.groups.group import Group, GroupState
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.settings import HOUR_MS, MINUTE_MS
 from zurau.simulation.constants import constants, draw
 from zurau.simulation.consumer import GROUP, PARTITIONS, Consumer, Phase, partitions_of
@@ -63,8 +63,8 @@ class World:
         self.stage = MachineStage(lambda: GroupMachine(settings))
         self.trace: list[str] = []
         self._ids = self._offsets = 0
-        self._seen: set[Ticket] = set()
-        self._askers: dict[Ticket, tuple[Consumer, Callable[[Any], None], int, GroupCommand]] = {}
+        self._seen: set[RequestId] = set()
+        self._askers: dict[RequestId, tuple[Consumer, Callable[[Any], None], int, GroupCommand]] = {}
         self.consumers = [self._consumer(number) for number in range(self.random.randint(1, 5))]
         self.checkers: list[Checker] = [checker() for checker in CHECKERS]
 
@@ -85,14 +85,14 @@ class World:
         self._offsets += 1
         return self._offsets
 
-    def send(self, consumer: Consumer, command: GroupCommand, then: Callable[[Any], None]) -> Ticket:
+    def send(self, consumer: Consumer, command: GroupCommand, then: Callable[[Any], None]) -> RequestId:
         self.say(f"{consumer.name} asks {type(command).__name__} as {consumer.member_id!r} g{consumer.generation}")
         for checker in self.checkers:
             checker.asked(consumer, command)
-        ticket = self.stage.ask(command)
-        self._askers[ticket] = (consumer, then, self.stage.now_ms, command)
+        request_id = self.stage.ask(command)
+        self._askers[request_id] = (consumer, then, self.stage.now_ms, command)
         self.observe()
-        return ticket
+        return request_id
 
     # What happens
 
@@ -159,9 +159,9 @@ class World:
 
     def restart_broker(self) -> None:
         self.say("the broker restarts")
-        for ticket in self.stage.restart():
-            consumer = self._askers.pop(ticket)[0]
-            if consumer.ticket == ticket:
+        for request_id in self.stage.restart():
+            consumer = self._askers.pop(request_id)[0]
+            if consumer.request_id == request_id:
                 consumer.reconnect()
         for checker in self.checkers:
             checker.restarted(self)
@@ -169,12 +169,12 @@ class World:
 
     def deliver(self, arrives: Callable[[], bool]) -> None:
         """Answers are delivered when the network pleases, each to the connection that waits for it."""
-        for ticket in [ticket for ticket in self.stage.answers if arrives()]:
-            reply = self.stage.answers.pop(ticket)
-            consumer, then, _, _ = self._askers.pop(ticket)
-            if consumer.ticket == ticket and consumer.phase is not Phase.DEAD:
+        for request_id in [request_id for request_id in self.stage.answers if arrives()]:
+            reply = self.stage.answers.pop(request_id)
+            consumer, then, _, _ = self._askers.pop(request_id)
+            if consumer.request_id == request_id and consumer.phase is not Phase.DEAD:
                 self.say(f"{consumer.name} hears {reply!r}")
-                consumer.ticket = None
+                consumer.request_id = None
                 then(reply)
 
     # What is looked at
@@ -185,16 +185,16 @@ class World:
 
     def observe(self) -> None:
         """Look at every answer when it is given, before anything else can happen."""
-        for ticket in [ticket for ticket in self.stage.answers if ticket not in self._seen]:
-            self._seen.add(ticket)
+        for request_id in [request_id for request_id in self.stage.answers if request_id not in self._seen]:
+            self._seen.add(request_id)
             for checker in self.checkers:
-                asker, _, _, command = self._askers[ticket]
-                checker.answered(self, asker, command, self.stage.answers[ticket])
+                asker, _, _, command = self._askers[request_id]
+                checker.answered(self, asker, command, self.stage.answers[request_id])
         for checker in self.checkers:
             checker.check(self)
 
     def waiting_since(self) -> list[int]:
-        return [self._askers[ticket][2] for ticket in self.stage.waiting]
+        return [self._askers[request_id][2] for request_id in self.stage.waiting]
 
     def say(self, line: str) -> None:
         self.trace.append(f"{self.stage.now_ms} {line}")

@@ -46,7 +46,7 @@ from zurau.machines.groups.commands import (
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.members import Protocol
 from zurau.machines.groups.settings import GroupSettings
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.simulation.machine_stage import MachineStage
 
 STORIES = sorted((Path(__file__).parent / "groups").glob("*.txt"))
@@ -70,7 +70,7 @@ class Stage:
     def __init__(self) -> None:
         self.machine = MachineStage(lambda: GroupMachine(GroupSettings()))
         self.characters: dict[str, Character] = {}
-        self.askers: dict[Ticket, str] = {}
+        self.askers: dict[RequestId, str] = {}
         self.ids = 0
 
     def tell(self, line: str) -> Iterator[str]:
@@ -79,8 +79,8 @@ class Stage:
             case [number, "s" | "ms" as unit, "pass"]:
                 self.machine.advance(int(number) * (1000 if unit == "s" else 1))
             case ["the", "broker", "restarts"]:
-                for ticket in self.machine.restart():
-                    yield f"{self.askers.pop(ticket)} loses its connection"
+                for request_id in self.machine.restart():
+                    yield f"{self.askers.pop(request_id)} loses its connection"
             case ["the", "group", "is", "described"]:
                 self.ask("the operator", DescribeGroup(GROUP))
             case [name, verb, *rest]:
@@ -91,8 +91,8 @@ class Stage:
         self.askers[self.machine.ask(command)] = name
 
     def heard(self) -> Iterator[str]:
-        for ticket, reply in self.machine.answers.items():
-            name = self.askers.pop(ticket)
+        for request_id, reply in self.machine.answers.items():
+            name = self.askers.pop(request_id)
             self.remember(self.characters.get(name), reply)
             yield f"{name}: {in_words(reply)}"
         self.machine.answers.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -46,10 +46,11 @@ from zurau.ids import BrokerId, Epoch, PartitionId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
-from zurau.machines.controller.commands import BrokerHeartbeat, CreateTopic, RegisterBroker, RenameReplica
+from zurau.machines.controller.commands import BrokerHeartbeat, RegisterBroker, RenameReplica
 from zurau.machines.controller.image import ClusterImage, Listener, TopicImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.settings import GroupSettings
+from zurau.machines.machine import Command, Reply
 from zurau.partition.opening import holds_segments
 from zurau.partition.partition import Partition
 from zurau.pending import Pending, all_of, any_of
@@ -311,7 +312,7 @@ class Broker:
             metadata_directory=self.journal.facts(METADATA_LOG).directory,
         )
 
-    async def _ask(self, command: RegisterBroker | RenameReplica | CreateTopic) -> Any:
+    async def _ask(self, command: Command[Reply]) -> Reply:
         """Ask the controller. In a cluster, until there is one that can do it: others may not be there yet."""
         while True:
             try:
@@ -326,7 +327,7 @@ class Broker:
     async def _create_offsets_topic(self) -> None:
         """Any of the brokers may be the first to do it."""
         try:
-            created: TopicImage = await self._ask(offsets_topic(self.settings, self.randomness, self._expected_brokers))
+            created = await self._ask(offsets_topic(self.settings, self.randomness, self._expected_brokers))
         except Refused as refused:
             if refused.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise

@@ -22,7 +22,7 @@ class Disconnections:
     def __init__(
         self,
         me: BrokerId,
-        controller: MachineRuntime[Any, Any],
+        controller: MachineRuntime[Any],
         image: Callable[[], ClusterImage],
         heartbeat: Callable[[], None],
     ) -> None:

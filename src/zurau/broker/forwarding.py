@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from zurau.broker.cluster_view import ClusterView
 from zurau.errors import ProtocolViolation, Refused
 from zurau.ids import BrokerId, Offset
-from zurau.machines.controller import commands
 from zurau.machines.controller.commands import ControllerCommand
-from zurau.machines.controller.image import PartitionImage, TopicImage
+from zurau.machines.machine import Command, Reply, reply_type
 from zurau.partition.partition import Partition
 from zurau.partition.runtime import MachineRuntime
 from zurau.pending import Pending
@@ -31,25 +30,8 @@ from zurau.wire.peer.frames import Kind, decode_frame, encode_frame
 ANSWER_MS = 3000
 
 #: What may be passed on, and what is answered.
-_REPLIES: dict[str, tuple[type, Any]] = {
-    command.__name__: (command, reply)
-    for command, reply in (
-        (commands.ReserveBrokerId, int),
-        (commands.RegisterBroker, int),
-        (commands.BrokerHeartbeat, commands.BrokerHeartbeatReply),
-        (commands.AlterPartition, PartitionImage),
-        (commands.ElectLeader, PartitionImage),
-        (commands.ReassignPartition, None),
-        (commands.FinishReassignment, None),
-        (commands.UnregisterBroker, None),
-        (commands.RenameReplica, None),
-        (commands.CreateTopic, TopicImage),
-        (commands.DeleteTopic, None),
-        (commands.CreatePartitions, None),
-        (commands.AlterConfigs, None),
-        (commands.ReplaceConfigs, None),
-        (commands.AllocateProducerIds, tuple[int, int]),
-    )
+_REPLIES: dict[str, tuple[type[Command[Any]], Any]] = {
+    command.__name__: (command, reply_type(command)) for command in get_args(ControllerCommand)
 }
 
 
@@ -71,9 +53,7 @@ class _Answer(msgspec.Struct, array_like=True):
 class Forwarding:
     """The controller as this broker's handlers ask it."""
 
-    def __init__(
-        self, controller: MachineRuntime[ControllerCommand, Any], metadata: Partition, view: ClusterView, clock: Clock
-    ) -> None:
+    def __init__(self, controller: MachineRuntime[Any], metadata: Partition, view: ClusterView, clock: Clock) -> None:
         self._controller = controller
         self._metadata = metadata
         self._view = view
@@ -85,12 +65,12 @@ class Forwarding:
         #: Answers that wait for this broker's own image.
         self._unseen: list[tuple[Offset, Callable[[], None]]] = []
 
-    def submit(self, command: ControllerCommand) -> Pending[Any]:
+    def submit(self, command: Command[Reply]) -> Pending[Reply]:
         """The controller's reply; a refusal is raised to whoever awaits it."""
         if self._controller.is_loaded or self.peers is None:
             return self._controller.submit(command)
         leader = self._metadata.leader
-        answer: Pending[Any] = Pending()
+        answer: Pending[Reply] = Pending()
         if leader is None or self._metadata.leads:
             answer.fail(_no_controller("nobody leads the metadata log at present"))
             return answer
@@ -129,7 +109,7 @@ class Forwarding:
 
     def _asked(self, sender: BrokerId, question: _Question) -> None:
         command_type, _ = _REPLIES[question.command]
-        command: Any = msgspec.msgpack.decode(question.content, type=command_type)
+        command = msgspec.msgpack.decode(question.content, type=command_type)
         self._controller.submit(command).then(partial(self._answer, sender, question.number))
 
     def _answer(self, to: BrokerId, number: int, outcome: Pending[Any]) -> None:
@@ -139,8 +119,6 @@ class Forwarding:
             reply = outcome.result()
         except Refused as refused:
             code, text = int(refused.code), refused.message or ""
-        if isinstance(reply, range):
-            reply = (reply.start, reply.stop)
         answer = _Answer(number, offset, code, text, msgspec.Raw(msgspec.msgpack.encode(reply)))
         if self.peers is not None:
             self.peers.send(to, encode_frame(Kind.REPLY, [msgspec.msgpack.encode(answer)]))
@@ -152,10 +130,7 @@ class Forwarding:
         if answer.error_code:
             self._finish(answer.number).fail(Refused(ErrorCode(answer.error_code), answer.text))
             return
-        reply_type = _REPLIES[waiting.command][1]
-        reply: Any = msgspec.msgpack.decode(answer.content, type=reply_type) if reply_type is not None else None
-        if waiting.command == commands.AllocateProducerIds.__name__:
-            reply = range(*reply)
+        reply = msgspec.msgpack.decode(answer.content, type=_REPLIES[waiting.command][1])
 
         def deliver() -> None:
             if answer.number in self._open:

@@ -10,7 +10,7 @@ from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
-from zurau.machines.groups.commands import ForgetTopics, GroupCommand, Unfinished
+from zurau.machines.groups.commands import ForgetTopics, Unfinished
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.settings import GroupSettings
 from zurau.partition.partition import Partition
@@ -21,7 +21,7 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.broker")
 
-GroupRuntime = MachineRuntime[GroupCommand, GroupMachine]
+GroupRuntime = MachineRuntime[GroupMachine]
 TopicIds = frozenset[tuple[str, TopicId]]
 
 

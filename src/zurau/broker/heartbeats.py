@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from zurau.errors import Refused
-from zurau.machines.controller.commands import BrokerHeartbeat, BrokerHeartbeatReply, ControllerCommand
+from zurau.machines.controller.commands import BrokerHeartbeat, BrokerHeartbeatReply
 from zurau.pending import Pending, start
 from zurau.ports import Clock, Timer
 
@@ -19,7 +19,7 @@ SHUTDOWN_INTERVAL_MS = 50
 class Heartbeats:
     def __init__(
         self,
-        submit: Callable[[ControllerCommand], Pending[BrokerHeartbeatReply]],
+        submit: Callable[[BrokerHeartbeat], Pending[BrokerHeartbeatReply]],
         heartbeat: Callable[[bool], BrokerHeartbeat],
         clock: Clock,
         interval_ms: int,

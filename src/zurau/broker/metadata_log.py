@@ -23,7 +23,6 @@ from zurau.journal.records import LogId
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.changes import Change, TopicRemoved
-from zurau.machines.controller.commands import ControllerCommand
 from zurau.machines.controller.controller import Controller
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.names import METADATA_TOPIC
@@ -44,7 +43,7 @@ METADATA_LOG = LogId(METADATA_TOPIC_ID, METADATA_PARTITION.partition)
 #: Small enough that what a snapshot makes superfluous is soon a whole segment.
 METADATA_SEGMENT_BYTES = 16 * MIB
 
-ControllerRuntime = MachineRuntime[ControllerCommand, Controller[LogSettings]]
+ControllerRuntime = MachineRuntime[Controller[LogSettings]]
 
 
 class MetadataLog:

@@ -1,8 +1,8 @@
 """The shape that the controller and the consumer groups share.
 
 A machine is state that is replayed from one partition's log. `decide` answers a command with the records that make
-it true and the replies to give once those records are committed; `apply` changes the state by one record. The host
-(`partition/host.py`) appends what was decided, applies it, and releases the replies when the high watermark has
+it true and the replies to give once those records are committed; `apply` changes the state by one record. The runtime
+(`partition/runtime.py`) appends what was decided, applies it, and releases the replies when the high watermark has
 passed.
 
 Laws:
@@ -14,16 +14,19 @@ Laws:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NewType, Protocol, TypeVar, dataclass_transform
+from typing import Any, Generic, NamedTuple, NewType, Protocol, TypeVar, dataclass_transform, get_args
 
 import msgspec
 
 from zurau.ids import Offset
 
-#: Names one question, so that its reply can come later than others'.
-Ticket = NewType("Ticket", int)
+#: Names one command that was submitted, so that its reply can come later than others'.
+RequestId = NewType("RequestId", int)
 
-Command = TypeVar("Command", contravariant=True)
+#: For whoever takes a command and gives its reply.
+Reply = TypeVar("Reply")
+_Reply = TypeVar("_Reply", covariant=True)
+AnyCommand = TypeVar("AnyCommand", contravariant=True)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
@@ -32,6 +35,16 @@ class Value(msgspec.Struct, frozen=True):
 
     A dataclass would do, but there are some forty of these, and each takes half a millisecond of every start to make.
     """
+
+
+class Command(Value, Generic[_Reply]):
+    """What a machine can be asked, and in brackets what it answers: `class CreateTopic(Command[TopicImage])`."""
+
+
+def reply_type(command: type[Command[Any]]) -> Any:
+    """What stands in the brackets."""
+    (declared,) = get_args(command.__orig_bases__[0])  # type: ignore[attr-defined]
+    return declared
 
 
 class StateRecord(NamedTuple):
@@ -55,12 +68,12 @@ class Decision(Value):
     """
 
     records: Sequence[StateRecord] = ()
-    replies: Sequence[tuple[Ticket, Any]] = ()
+    replies: Sequence[tuple[RequestId, Any]] = ()
 
 
-class Machine(Protocol[Command]):
-    def decide(self, ticket: Ticket, command: Command, now_ms: int) -> Decision:
-        """Answer a command, now or (if no reply carries its ticket) in a later decision."""
+class Machine(Protocol[AnyCommand]):
+    def decide(self, request_id: RequestId, command: AnyCommand, now_ms: int) -> Decision:
+        """Answer a command, now or (if no reply carries its request id) in a later decision."""
 
     def apply(self, record: StateRecord, offset: Offset) -> None:
         """Change the state by one record of the log, or of a snapshot, whose records all have the last offset in it."""

@@ -237,7 +237,7 @@ class Cluster:
         if self._broker is None:
             return structs.replace(answer, problem="the cluster is starting")
         try:
-            given: int = await self._broker.controller.submit(
+            given = await self._broker.controller.submit(
                 ReserveBrokerId(hello.directory_id, BrokerId(hello.broker), host, port)
             )
         except Refused as refused:

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from zurau.alarm import Alarm
 from zurau.errors import DiskFault, Refused
 from zurau.ids import Offset
-from zurau.machines.machine import Decision, Machine, OffsetOf, StateRecord, Ticket
+from zurau.machines.machine import Command, Decision, Machine, OffsetOf, Reply, RequestId, StateRecord
 from zurau.partition.partition import Partition
 from zurau.partition.replay import Replay
 from zurau.partition.snapshots import NO_SNAPSHOT, Snapshot
@@ -28,7 +28,6 @@ from zurau.ports import World
 from zurau.records.builder import NewRecord, build_batch
 from zurau.wire.kafka.error_codes import ErrorCode
 
-Command = TypeVar("Command")
 AnyMachine = TypeVar("AnyMachine", bound=Machine[Any])
 
 #: What a batch and a record take besides keys and values, at most: the header; lengths and deltas.
@@ -36,7 +35,7 @@ RECORD_BATCH_OVERHEAD = 61
 RECORD_OVERHEAD = 32
 
 
-class MachineRuntime(Generic[Command, AnyMachine]):
+class MachineRuntime(Generic[AnyMachine]):
     """One machine, its partition, and the commands that wait for a reply."""
 
     def __init__(
@@ -59,8 +58,8 @@ class MachineRuntime(Generic[Command, AnyMachine]):
         # Machines measure intervals with the time they are given, so it must not jump: the wall clock, once, and
         # from there on the monotonic one.
         self._wall_anchor_ms = self._clock.now_ms() - self._clock.monotonic_ms()
-        self._waiting: dict[Ticket, Pending[Any]] = {}
-        self._last_ticket = 0
+        self._waiting: dict[RequestId, Pending[Any]] = {}
+        self._last_request_id = 0
         self._applied: Offset = 0
         #: Stretches of offsets that the log does not hold (any more): the first one, and the one after the last.
         self.gaps: list[tuple[Offset, Offset]] = []
@@ -119,16 +118,16 @@ class MachineRuntime(Generic[Command, AnyMachine]):
 
     # Commands
 
-    def submit(self, command: Command) -> Pending[Any]:
+    def submit(self, command: Command[Reply]) -> Pending[Reply]:
         """The machine's reply; a `Refused` reply is raised to whoever awaits it."""
-        pending: Pending[Any] = Pending()
+        pending: Pending[Reply] = Pending()
         if not self.is_loaded:
             pending.fail(self._not_here())
             return pending
-        self._last_ticket += 1
-        ticket = Ticket(self._last_ticket)
-        self._waiting[ticket] = pending
-        self._carry_out(self.machine.decide(ticket, command, self._now_ms()))
+        self._last_request_id += 1
+        request_id = RequestId(self._last_request_id)
+        self._waiting[request_id] = pending
+        self._carry_out(self.machine.decide(request_id, command, self._now_ms()))
         return pending
 
     def close(self, error: Callable[[], Refused]) -> None:
@@ -153,8 +152,8 @@ class MachineRuntime(Generic[Command, AnyMachine]):
                 first_offset = self._write(decision)
         except Refused as refused:
             # Not written, so not true: everyone who was to be told otherwise is told this instead.
-            for ticket, _ in decision.replies:
-                waiting = self._waiting.pop(ticket, None)
+            for request_id, _ in decision.replies:
+                waiting = self._waiting.pop(request_id, None)
                 if waiting is not None:  # or else leadership ended in between, and it was told then
                     waiting.fail(refused)
         else:
@@ -177,8 +176,8 @@ class MachineRuntime(Generic[Command, AnyMachine]):
 
     def _release_when_committed(self, decision: Decision, first_offset: Offset) -> None:
         replies = [
-            (self._waiting.pop(ticket), first_offset + reply.record if isinstance(reply, OffsetOf) else reply)
-            for ticket, reply in decision.replies
+            (self._waiting.pop(request_id), first_offset + reply.record if isinstance(reply, OffsetOf) else reply)
+            for request_id, reply in decision.replies
         ]
 
         def release(committed: Pending[None]) -> None:

@@ -25,7 +25,7 @@ from zurau.machines.groups.commands import (
     Synced,
     SyncGroup,
 )
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.wire.kafka.codec import decode_versioned, encode_versioned
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -48,7 +48,7 @@ class Surroundings(Protocol):
 
     def next_offset(self) -> int: ...
 
-    def send(self, consumer: Consumer, command: GroupCommand, then: Callable[[Any], None]) -> Ticket: ...
+    def send(self, consumer: Consumer, command: GroupCommand, then: Callable[[Any], None]) -> RequestId: ...
 
 
 class Phase(Enum):
@@ -71,12 +71,12 @@ class Consumer:
         self.generation = -1
         self.owned: set[int] = set()
         #: The question whose answer it waits for; answers to older ones go to a closed connection.
-        self.ticket: Ticket | None = None
+        self.request_id: RequestId | None = None
         self.roll: Joined | None = None
 
     def act(self) -> None:
         """Say the next thing, or nothing while an answer is due."""
-        if self.ticket is None:
+        if self.request_id is None:
             {Phase.OUT: self.join, Phase.SYNCING: self.sync, Phase.WORKING: self.work}[self.phase]()
 
     def work(self) -> None:
@@ -120,7 +120,7 @@ class Consumer:
         self.ask(command, self.on_acknowledged)
 
     def ask(self, command: GroupCommand, then: Callable[[Any], None]) -> None:
-        self.ticket = self.world.send(self, command, then)
+        self.request_id = self.world.send(self, command, then)
 
     def on_joined(self, reply: Any) -> None:
         if isinstance(reply, MemberIdRequired):
@@ -156,7 +156,7 @@ class Consumer:
 
     def reconnect(self) -> None:
         """The connection broke: whatever was asked is asked again."""
-        self.ticket = None
+        self.request_id = None
         if self.phase is Phase.JOINING:
             self.phase = Phase.OUT
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from zurau.machines.machine import Decision, Machine, OffsetOf, StateRecord, Ticket
+from zurau.machines.machine import Decision, Machine, OffsetOf, RequestId, StateRecord
 
 Command = TypeVar("Command")
 
@@ -24,18 +24,18 @@ class MachineStage(Generic[Command]):
         self.now_ms = START_MS
         self.log: list[StateRecord] = []
         #: Questions without an answer so far.
-        self.waiting: dict[Ticket, Command] = {}
+        self.waiting: dict[RequestId, Command] = {}
         #: Answers that nobody has taken yet, in the order in which they were given.
-        self.answers: dict[Ticket, Any] = {}
-        self._last_ticket = 0
+        self.answers: dict[RequestId, Any] = {}
+        self._last_request_id = 0
         self.machine.loaded(self.now_ms)
 
-    def ask(self, command: Command) -> Ticket:
-        self._last_ticket += 1
-        ticket = Ticket(self._last_ticket)
-        self.waiting[ticket] = command
-        self._carry_out(self.machine.decide(ticket, command, self.now_ms))
-        return ticket
+    def ask(self, command: Command) -> RequestId:
+        self._last_request_id += 1
+        request_id = RequestId(self._last_request_id)
+        self.waiting[request_id] = command
+        self._carry_out(self.machine.decide(request_id, command, self.now_ms))
+        return request_id
 
     def advance(self, delay_ms: int) -> None:
         """Let time pass; every deadline on the way is met to the millisecond."""
@@ -45,7 +45,7 @@ class MachineStage(Generic[Command]):
             self._carry_out(self.machine.time_passed(self.now_ms))
         self.now_ms = until_ms
 
-    def restart(self) -> list[Ticket]:
+    def restart(self) -> list[RequestId]:
         """A fresh machine takes over from the log. Returns the questions that nobody will answer any more."""
         self.machine = self._make_machine()
         for offset, record in enumerate(self.log):
@@ -60,6 +60,6 @@ class MachineStage(Generic[Command]):
         for offset, record in enumerate(decision.records, first_offset):
             self.log.append(record)
             self.machine.apply(record, offset)
-        for ticket, reply in decision.replies:
-            assert self.waiting.pop(ticket, None) is not None, f"{ticket} was answered before, or never asked"
-            self.answers[ticket] = first_offset + reply.record if isinstance(reply, OffsetOf) else reply
+        for request_id, reply in decision.replies:
+            assert self.waiting.pop(request_id, None) is not None, f"{request_id} was answered before, or never asked"
+            self.answers[request_id] = first_offset + reply.record if isinstance(reply, OffsetOf) else reply

@@ -18,7 +18,7 @@ class SlowController:
         return self.asked[-1]
 
     def answer(self):
-        self.asked[-1].resolve(range(self._next_id, self._next_id + BLOCK_IDS))
+        self.asked[-1].resolve((self._next_id, self._next_id + BLOCK_IDS))
         self._next_id += BLOCK_IDS
 
 

@@ -26,17 +26,17 @@ class Tally:
         self.deadline_ms: int | None = None
         self.is_loaded = False
 
-    def decide(self, ticket, command, now_ms):
+    def decide(self, request_id, command, now_ms):
         if command == b"how many":
-            return Decision(replies=[(ticket, len(self.words))])
+            return Decision(replies=[(request_id, len(self.words))])
         if command == b"no":
-            return Decision(replies=[(ticket, Refused(ErrorCode.INVALID_REQUEST))])
+            return Decision(replies=[(request_id, Refused(ErrorCode.INVALID_REQUEST))])
         if command == b"where":
-            return Decision([StateRecord(b"word", b"one"), StateRecord(b"word", b"two")], [(ticket, OffsetOf(1))])
+            return Decision([StateRecord(b"word", b"one"), StateRecord(b"word", b"two")], [(request_id, OffsetOf(1))])
         if command == b"later":
-            self.deadline_ms, self.waiting = now_ms + 1000, ticket
+            self.deadline_ms, self.waiting = now_ms + 1000, request_id
             return Decision()
-        return Decision([StateRecord(b"word", command)], [(ticket, command.upper())])
+        return Decision([StateRecord(b"word", command)], [(request_id, command.upper())])
 
     def apply(self, record, offset):
         self.words.append(record.value)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from zurau.api.kafka.call import Call
 from zurau.errors import Refused
-from zurau.machines.groups.commands import GroupCommand
+from zurau.machines.machine import Command, Reply
 from zurau.wire.kafka.error_codes import ErrorCode
 
 _AS_COORDINATOR: dict[IntEnum, ErrorCode] = {
@@ -36,7 +36,7 @@ def pieces(items: Sequence[T]) -> list[tuple[T, ...]]:
     return [tuple(items[first : first + PIECE]) for first in range(0, len(items), PIECE)] or [()]
 
 
-async def ask_group(group_id: str, command: GroupCommand, call: Call) -> Any:
+async def ask_group(group_id: str, command: Command[Reply], call: Call) -> Reply:
     """The reply of the group's machine; raises `Refused`."""
     try:
         return await call.broker.groups_of(group_id).submit(command)

@@ -9,7 +9,7 @@ from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group
 from zurau.broker.authorization import Operation
 from zurau.errors import Refused
-from zurau.machines.groups.commands import DescribeGroup, GroupDescription
+from zurau.machines.groups.commands import DescribeGroup
 from zurau.machines.groups.group import GroupState
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.describe_groups import (
@@ -35,7 +35,7 @@ async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsRe
 
 async def _describe(group_id: str, operations: int, call: Call) -> DescribedGroup:
     try:
-        description: GroupDescription = await ask_group(group_id, DescribeGroup(group_id), call)
+        description = await ask_group(group_id, DescribeGroup(group_id), call)
     except Refused as refused:
         is_unknown = refused.code is ErrorCode.GROUP_ID_NOT_FOUND
         return DescribedGroup(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group, pieces
 from zurau.errors import Refused
-from zurau.machines.groups.commands import LeaveGroup, Leaver, Left
+from zurau.machines.groups.commands import LeaveGroup, Leaver
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
@@ -21,7 +21,7 @@ async def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
     codes: list[ErrorCode] = []
     try:
         async for piece in call.in_turns(pieces(leavers)):
-            left: Left = await ask_group(request.group_id, LeaveGroup(request.group_id, piece), call)
+            left = await ask_group(request.group_id, LeaveGroup(request.group_id, piece), call)
             codes += left.codes
     except Refused as refused:
         return LeaveGroupResponse(error_code=refused.code)

@@ -12,7 +12,7 @@ from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group, pieces
 from zurau.errors import Refused
 from zurau.ids import TopicId, TopicPartition
-from zurau.machines.groups.commands import CommitOffsets, NewOffset, OffsetsCommitted
+from zurau.machines.groups.commands import CommitOffsets, NewOffset
 from zurau.pending import all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.offset_commit import (
@@ -78,7 +78,7 @@ def _code(codes: Mapping[TopicPartition, ErrorCode], name: str | None, index: in
 
 async def _commit(partitions: Piece, request: OffsetCommitRequest, call: Call) -> Mapping[TopicPartition, ErrorCode]:
     try:
-        reply: OffsetsCommitted = await ask_group(request.group_id, _command(request, partitions), call)
+        reply = await ask_group(request.group_id, _command(request, partitions), call)
     except Refused as refused:
         return {name: ErrorCode(refused.code) for name, _ in partitions}
     return reply.codes

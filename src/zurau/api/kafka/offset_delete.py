@@ -6,7 +6,7 @@ from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group, pieces
 from zurau.errors import Refused
 from zurau.ids import TopicPartition
-from zurau.machines.groups.commands import DeleteOffsets, OffsetsDeleted
+from zurau.machines.groups.commands import DeleteOffsets
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -27,7 +27,7 @@ async def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteRespon
     codes = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         async for piece in call.in_turns(pieces(known)):
-            deleted: OffsetsDeleted = await ask_group(request.group_id, DeleteOffsets(request.group_id, piece), call)
+            deleted = await ask_group(request.group_id, DeleteOffsets(request.group_id, piece), call)
             codes |= deleted.codes
     except Refused as refused:
         return OffsetDeleteResponse(error_code=refused.code)

@@ -15,7 +15,7 @@ from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group, pieces
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
-from zurau.machines.groups.commands import CommittedOffset, FetchOffsets, OffsetsFetched
+from zurau.machines.groups.commands import CommittedOffset, FetchOffsets
 from zurau.pending import all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.offset_fetch import (
@@ -135,7 +135,7 @@ def _id_of(name: str, call: Call) -> bytes:
 
 async def _fetch(group_id: str, partitions: list[TopicPartition] | None, call: Call) -> Offsets:
     if partitions is None:
-        everything: OffsetsFetched = await ask_group(group_id, FetchOffsets(group_id), call)
+        everything = await ask_group(group_id, FetchOffsets(group_id), call)
         found = everything.offsets.items()
         return {name: committed async for name, committed in call.in_turns(found) if _is_present(name, committed, call)}
     commands = [FetchOffsets(group_id, piece) for piece in pieces(partitions)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group
 from zurau.errors import Refused
-from zurau.machines.groups.commands import Synced, SyncGroup
+from zurau.machines.groups.commands import SyncGroup
 from zurau.wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
@@ -20,7 +20,7 @@ async def handle(request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
         assignments={share.member_id: share.assignment for share in request.assignments},
     )
     try:
-        synced: Synced = await ask_group(request.group_id, command, call)
+        synced = await ask_group(request.group_id, command, call)
     except Refused as refused:
         return SyncGroupResponse(error_code=refused.code)
     return SyncGroupResponse(

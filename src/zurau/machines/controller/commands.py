@@ -1,25 +1,6 @@
-"""What may be asked of the controller, and what it answers.
+"""What may be asked of the controller, and in brackets what it answers, unless it refuses (`Refused`).
 
-| command               | reply                                                     |
-|-----------------------|-----------------------------------------------------------|
-| `ReserveBrokerId`     | the id that this directory has from now on                |
-| `RegisterBroker`      | the broker epoch: the offset of the registration          |
-| `BrokerHeartbeat`     | `BrokerHeartbeatReply`                                    |
-| `BrokerDisconnected`  | None                                                      |
-| `AlterPartition`      | `PartitionImage`: the partition as it is now              |
-| `ElectLeader`         | `PartitionImage`: the partition as it is now              |
-| `ReassignPartition`   | None                                                      |
-| `FinishReassignment`  | None                                                      |
-| `UnregisterBroker`    | None                                                      |
-| `RenameReplica`       | None                                                      |
-| `CreateTopic`         | `TopicImage`: the topic as it is, or (validate_only) would be |
-| `DeleteTopic`         | None                                                      |
-| `CreatePartitions`    | None                                                      |
-| `AlterConfigs`        | None                                                      |
-| `ReplaceConfigs`      | None                                                      |
-| `AllocateProducerIds` | `range` of ids that nobody else has or will get           |
-
-or a `Refused`. With `validate_only` everything is checked and nothing is written.
+With `validate_only` everything is checked and nothing is written.
 """
 
 from __future__ import annotations
@@ -28,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from zurau.ids import BrokerId, Epoch, Offset, PartitionId, ReplicaId, TopicId
-from zurau.machines.controller.image import Listener
-from zurau.machines.machine import Value
+from zurau.machines.controller.image import Listener, PartitionImage, TopicImage
+from zurau.machines.machine import Command, Value
 
 
 class ResourceType(IntEnum):
@@ -51,7 +32,7 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-class ReserveBrokerId(Value):
+class ReserveBrokerId(Command[int]):
     """A directory that is in no cluster yet wants to be in this one."""
 
     directory_id: bytes
@@ -63,7 +44,7 @@ class ReserveBrokerId(Value):
     port: int = 0
 
 
-class RegisterBroker(Value):
+class RegisterBroker(Command[int]):
     """A broker has started. It is fenced until a heartbeat says that it has seen its own registration."""
 
     broker_id: BrokerId
@@ -82,7 +63,13 @@ class RegisterBroker(Value):
     metadata_directory: str = ""
 
 
-class BrokerHeartbeat(Value):
+class BrokerHeartbeatReply(Value):
+    is_fenced: bool
+    #: Nobody needs it any more. Asked for with `wants_shutdown`.
+    should_shut_down: bool = False
+
+
+class BrokerHeartbeat(Command[BrokerHeartbeatReply]):
     broker_id: BrokerId
     broker_epoch: Epoch
     #: Up to and with this offset, the broker has applied the committed metadata.
@@ -92,19 +79,13 @@ class BrokerHeartbeat(Value):
     wants_shutdown: bool = False
 
 
-class BrokerDisconnected(Value):
+class BrokerDisconnected(Command[None]):
     """The controller's own broker has no connection with it: it is fenced soon, unless it is heard."""
 
     broker_id: BrokerId
 
 
-class BrokerHeartbeatReply(Value):
-    is_fenced: bool
-    #: Nobody needs it any more. Asked for with `wants_shutdown`.
-    should_shut_down: bool = False
-
-
-class AlterPartition(Value):
+class AlterPartition(Command[PartitionImage]):
     """The leader of a partition in in-sync mode wants another in-sync set."""
 
     partition: PartitionId
@@ -117,14 +98,14 @@ class AlterPartition(Value):
     broker_epochs: tuple[Epoch, ...]
 
 
-class ElectLeader(Value):
+class ElectLeader(Command[PartitionImage]):
     """Of a partition in in-sync mode: let the preferred replica lead; or (unclean) anybody, though records be lost."""
 
     partition: PartitionId
     is_unclean: bool = False
 
 
-class ReassignPartition(Value):
+class ReassignPartition(Command[None]):
     """Let other brokers have a partition; None: those that had it before, so that a reassignment is cancelled."""
 
     partition: PartitionId
@@ -135,7 +116,7 @@ class ReassignPartition(Value):
     may_change_factor: bool = True
 
 
-class FinishReassignment(Value):
+class FinishReassignment(Command[None]):
     """Of a partition whose replicas elect their leader: those vote that shall have it, and their leader says so."""
 
     partition: PartitionId
@@ -144,13 +125,13 @@ class FinishReassignment(Value):
     voters: tuple[ReplicaId, ...]
 
 
-class UnregisterBroker(Value):
+class UnregisterBroker(Command[None]):
     """It is gone for good. If it comes after all, it has to register anew."""
 
     broker_id: BrokerId
 
 
-class RenameReplica(Value):
+class RenameReplica(Command[None]):
     """A replica has lost something that it had promised, so it goes on as another one."""
 
     broker_id: BrokerId
@@ -160,7 +141,7 @@ class RenameReplica(Value):
     directory: str
 
 
-class CreateTopic(Value):
+class CreateTopic(Command[TopicImage]):
     """Ask for counts, or for an assignment of broker ids to each partition index; then both counts are -1."""
 
     name: str
@@ -175,11 +156,11 @@ class CreateTopic(Value):
     by_broker: bool = False
 
 
-class DeleteTopic(Value):
+class DeleteTopic(Command[None]):
     topic_id: TopicId
 
 
-class CreatePartitions(Value):
+class CreatePartitions(Command[None]):
     name: str
     #: How many there will be in all.
     partition_count: int
@@ -194,7 +175,7 @@ class ConfigEdit(Value):
     value: str | None = None
 
 
-class AlterConfigs(Value):
+class AlterConfigs(Command[None]):
     """Change some settings of a resource; all of the edits or none."""
 
     resource_type: int
@@ -203,7 +184,7 @@ class AlterConfigs(Value):
     validate_only: bool = False
 
 
-class ReplaceConfigs(Value):
+class ReplaceConfigs(Command[None]):
     """Set these and take every other setting of the resource back to its default."""
 
     resource_type: int
@@ -212,7 +193,9 @@ class ReplaceConfigs(Value):
     validate_only: bool = False
 
 
-class AllocateProducerIds(Value):
+class AllocateProducerIds(Command[tuple[int, int]]):
+    """Ids that nobody else has or will get: the first, and the one after the last."""
+
     count: int
 
 

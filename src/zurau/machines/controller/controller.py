@@ -46,7 +46,7 @@ from zurau.machines.controller.records import MetadataRecord, decode_record, enc
 from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
-from zurau.machines.machine import Decision, StateRecord, Ticket
+from zurau.machines.machine import Decision, RequestId, StateRecord
 
 BrokerCommand = (
     BrokerHeartbeat | BrokerDisconnected | RegisterBroker | ReserveBrokerId | RenameReplica | UnregisterBroker
@@ -80,12 +80,12 @@ class Controller(Generic[S]):
         #: When to look next whether leaders are where they should be; None: before anybody is there.
         self._rebalance_ms: int | None = None
 
-    def decide(self, ticket: Ticket, command: ControllerCommand, now_ms: int) -> Decision:
+    def decide(self, request_id: RequestId, command: ControllerCommand, now_ms: int) -> Decision:
         try:
             decided = self._decide(command, now_ms)
         except Refused as refused:
-            return Decision(replies=[(ticket, refused)])
-        return Decision([encode_record(record) for record in decided.records], [(ticket, decided.reply)])
+            return Decision(replies=[(request_id, refused)])
+        return Decision([encode_record(record) for record in decided.records], [(request_id, decided.reply)])
 
     def _decide(self, command: ControllerCommand, now_ms: int) -> Decided:
         image, rules = self.image, self.rules

@@ -17,7 +17,7 @@ from zurau.wire.kafka.error_codes import ErrorCode
 def allocate_producer_ids(image: ClusterImage, command: AllocateProducerIds) -> Decided:
     if command.count < 1:
         raise Refused(ErrorCode.INVALID_REQUEST, f"a block of producer ids has one id or more, not {command.count}")
-    ids = range(image.next_producer_id, image.next_producer_id + command.count)
-    if ids.stop > INT64_MAX:
+    first, end = image.next_producer_id, image.next_producer_id + command.count
+    if end > INT64_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"there are no {command.count} producer ids left")
-    return Decided([ProducerIdsAllocated(next_producer_id=ids.stop)], ids)
+    return Decided([ProducerIdsAllocated(next_producer_id=end)], (first, end))

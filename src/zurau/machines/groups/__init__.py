@@ -8,6 +8,6 @@ instance id and keeps its place across restarts; a *pending* one was given an id
 protocol), `offsets.py` and `removal.py` what it leaves behind, `records.py` what the log holds.
 
 Laws: subscriptions and assignments are opaque (we only look into them to tell which topics are in use). A share is
-handed out only in the generation it was computed for, and only once the log has it. Every ticket is answered. No file
+handed out only in the generation it was computed for, and only once the log has it. Every command is answered. No file
 here reads a clock or makes up an id: times and fresh ids come in with the command.
 """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from zurau.machines.groups.members import Protocol
-from zurau.machines.machine import Value
+from zurau.machines.machine import Command, Value
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -20,7 +20,7 @@ NO_GENERATION = -1
 NO_MEMBER = ""
 
 
-class JoinGroup(Value):
+class JoinGroup(Command["Joined | MemberIdRequired"]):
     group_id: str
     #: Empty when the member has no id yet; then `candidate_id`, which nobody had before, becomes its id.
     member_id: str
@@ -61,7 +61,7 @@ class MemberIdRequired(Value):
     member_id: str
 
 
-class SyncGroup(Value):
+class SyncGroup(Command["Synced"]):
     group_id: str
     generation: int
     member_id: str
@@ -78,7 +78,7 @@ class Synced(Value):
     assignment: bytes
 
 
-class Heartbeat(Value):
+class Heartbeat(Command["Acknowledged"]):
     group_id: str
     generation: int
     member_id: str
@@ -100,7 +100,7 @@ class Leaver(NamedTuple):
     instance_id: str | None = None
 
 
-class LeaveGroup(Value):
+class LeaveGroup(Command["Left"]):
     group_id: str
     leavers: tuple[Leaver, ...]
 
@@ -119,7 +119,7 @@ class NewOffset(NamedTuple):
     topic_id: TopicId = NO_TOPIC_ID
 
 
-class CommitOffsets(Value):
+class CommitOffsets(Command["OffsetsCommitted"]):
     group_id: str
     generation: int
     member_id: str
@@ -133,7 +133,7 @@ class OffsetsCommitted(Value):
     codes: Mapping[TopicPartition, ErrorCode]
 
 
-class FetchOffsets(Value):
+class FetchOffsets(Command["OffsetsFetched"]):
     group_id: str
     #: None asks for everything that the group has committed.
     partitions: tuple[TopicPartition, ...] | None = None
@@ -156,7 +156,7 @@ class OffsetsFetched(Value):
     offsets: Mapping[TopicPartition, CommittedOffset | None]
 
 
-class DeleteOffsets(Value):
+class DeleteOffsets(Command["OffsetsDeleted"]):
     group_id: str
     partitions: tuple[TopicPartition, ...]
 
@@ -165,7 +165,7 @@ class OffsetsDeleted(Value):
     codes: Mapping[TopicPartition, ErrorCode]
 
 
-class ForgetTopics(Value):
+class ForgetTopics(Command["Acknowledged | Unfinished"]):
     """These topics are gone, by name and id: so are all groups' offsets in them, and those of which nobody knows to
     which topic of that name they belong."""
 
@@ -174,7 +174,7 @@ class ForgetTopics(Value):
     committed_upto_ms: int = INT64_MAX
 
 
-class DescribeGroup(Value):
+class DescribeGroup(Command["GroupDescription"]):
     group_id: str
 
 
@@ -196,7 +196,7 @@ class GroupDescription(Value):
     members: tuple[DescribedMember, ...]
 
 
-class ListGroups(Value):
+class ListGroups(Command["GroupList"]):
     pass
 
 
@@ -210,7 +210,7 @@ class GroupList(Value):
     groups: tuple[ListedGroup, ...]
 
 
-class DeleteGroup(Value):
+class DeleteGroup(Command["Acknowledged | Unfinished"]):
     group_id: str
 
 

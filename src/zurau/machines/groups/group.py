@@ -141,14 +141,14 @@ class Group:
 
     @property
     def all_joined(self) -> bool:
-        return not self.pending_ids and all(member.join_ticket is not None for member in self.members.values())
+        return not self.pending_ids and all(member.join_request_id is not None for member in self.members.values())
 
     @property
     def all_synced(self) -> bool:
         return all(member.has_synced for member in self.members.values())
 
     def joining_count(self) -> int:
-        return sum(member.join_ticket is not None for member in self.members.values())
+        return sum(member.join_request_id is not None for member in self.members.values())
 
     def can_agree(self, protocol_type: str, protocols: Collection[Protocol], besides: str) -> bool:
         """Whether somebody with these protocols and all members besides that one would have one in common."""
@@ -173,9 +173,9 @@ class Group:
     def elect_leader(self) -> bool:
         """Keep the leader if it has joined again, else take the first who has. False if nobody has."""
         leader = self.members.get(self.leader_id)
-        if leader is not None and leader.join_ticket is not None:
+        if leader is not None and leader.join_request_id is not None:
             return True
-        joined = next((member for member in self.members.values() if member.join_ticket is not None), None)
+        joined = next((member for member in self.members.values() if member.join_request_id is not None), None)
         if joined is not None:
             self.leader_id = joined.member_id
         return joined is not None

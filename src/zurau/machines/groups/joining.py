@@ -29,7 +29,7 @@ from zurau.machines.groups.rebalance import dismiss, renew_session, settle, wait
 from zurau.machines.groups.records import agreement_record
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.groups.step import Step, TimerKind
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.wire.kafka.error_codes import ErrorCode
 
 #: Ways of assigning partitions that one member may offer: clients offer up to three. Every one is held against those
@@ -39,7 +39,7 @@ PROTOCOLS_MAX = 32
 PENDING_IDS_MAX = 1000
 
 
-def join(groups: dict[str, Group], command: JoinGroup, ticket: Ticket, step: Step) -> None:
+def join(groups: dict[str, Group], command: JoinGroup, request_id: RequestId, step: Step) -> None:
     code = _check_command(command, step.settings)
     group = groups.get(command.group_id)
     if code is ErrorCode.NONE:
@@ -47,15 +47,15 @@ def join(groups: dict[str, Group], command: JoinGroup, ticket: Ticket, step: Ste
             group = groups[command.group_id] = Group(command.group_id)
         code = _check_group(group, command, step.settings)
     if group is None or code is not ErrorCode.NONE:
-        step.refuse(ticket, code)
+        step.refuse(request_id, code)
     elif command.member_id != NO_MEMBER and command.member_id not in group.pending_ids:
-        _rejoin(group, group.members[command.member_id], command, ticket, step)
+        _rejoin(group, group.members[command.member_id], command, request_id, step)
     elif command.instance_id in group.instances:
-        _take_place(group, command, ticket, step)
+        _take_place(group, command, request_id, step)
     elif command.member_id == NO_MEMBER and command.instance_id is None and command.needs_known_id:
-        _hand_out_id(group, command, ticket, step)
+        _hand_out_id(group, command, request_id, step)
     else:
-        _welcome(group, command, ticket, step)
+        _welcome(group, command, request_id, step)
 
 
 def _check_command(command: JoinGroup, settings: GroupSettings) -> ErrorCode:
@@ -89,7 +89,7 @@ def _is_full(group: Group, member_id: str, size_max: int) -> bool:
         return False
     member = group.members.get(member_id)
     if group.state is GroupState.PREPARING:
-        return (member is None or member.join_ticket is None) and group.joining_count() >= size_max
+        return (member is None or member.join_request_id is None) and group.joining_count() >= size_max
     return member is None
 
 
@@ -104,7 +104,7 @@ def _says_too_much(group: Group, command: JoinGroup, bytes_max: int) -> bool:
     return not group.subscriptions.take(said_bytes, bytes_max, count)
 
 
-def _hand_out_id(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+def _hand_out_id(group: Group, command: JoinGroup, request_id: RequestId, step: Step) -> None:
     """Only who comes back with the id is a member: so a request that was sent twice makes no ghost."""
     if len(group.pending_ids) >= PENDING_IDS_MAX:
         # Its owner, if it ever comes, is told that nobody knows the id, and asks for another.
@@ -113,10 +113,10 @@ def _hand_out_id(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -
         step.stop_timer(TimerKind.PENDING_MEMBER, group.group_id, oldest)
     group.pending_ids[command.candidate_id] = None
     step.start_timer(command.session_timeout_ms, TimerKind.PENDING_MEMBER, command.group_id, command.candidate_id)
-    step.answer(ticket, MemberIdRequired(command.candidate_id))
+    step.answer(request_id, MemberIdRequired(command.candidate_id))
 
 
-def _welcome(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+def _welcome(group: Group, command: JoinGroup, request_id: RequestId, step: Step) -> None:
     member = Member(
         member_id=command.member_id or command.candidate_id,
         instance_id=command.instance_id,
@@ -131,11 +131,11 @@ def _welcome(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> No
     group.protocol_type = command.protocol_type
     group.has_newcomers = True
     group.add(member)
-    wait_at_join_barrier(group, member, ticket, step)
+    wait_at_join_barrier(group, member, request_id, step)
     settle(group, step)
 
 
-def _rejoin(group: Group, member: Member, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+def _rejoin(group: Group, member: Member, command: JoinGroup, request_id: RequestId, step: Step) -> None:
     is_unchanged = member.protocols == command.protocols
     is_told_again = is_unchanged and (
         group.state is GroupState.COMPLETING
@@ -145,13 +145,13 @@ def _rejoin(group: Group, member: Member, command: JoinGroup, ticket: Ticket, st
     if is_told_again:
         dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
         renew_session(group, member, step)
-        step.answer(ticket, group.joined(member))
+        step.answer(request_id, group.joined(member))
     else:
-        wait_at_join_barrier(group, member, ticket, step)
+        wait_at_join_barrier(group, member, request_id, step)
         settle(group, step)
 
 
-def _take_place(group: Group, command: JoinGroup, ticket: Ticket, step: Step) -> None:
+def _take_place(group: Group, command: JoinGroup, request_id: RequestId, step: Step) -> None:
     """A static member is back under a new id; whoever still uses the old one is fenced (KIP-345)."""
     assert command.instance_id is not None
     old_leader_id = group.leader_id
@@ -161,7 +161,7 @@ def _take_place(group: Group, command: JoinGroup, ticket: Ticket, step: Step) ->
     member = group.replace_static(old, command.candidate_id)
     _update(member, command)
     if group.state is not GroupState.STABLE or not _still_agrees(group, old, member):
-        wait_at_join_barrier(group, member, ticket, step)
+        wait_at_join_barrier(group, member, request_id, step)
         settle(group, step)
         return
     renew_session(group, member, step)
@@ -169,12 +169,12 @@ def _take_place(group: Group, command: JoinGroup, ticket: Ticket, step: Step) ->
     step.records.append(agreement_record(group, assignments, step.now_ms))
     joined = group.joined(member)
     if member.member_id != group.leader_id:
-        step.answer(ticket, joined)
+        step.answer(request_id, joined)
     elif command.can_skip_assignment:
-        step.answer(ticket, replace(joined, skip_assignment=True))
+        step.answer(request_id, replace(joined, skip_assignment=True))
     else:
         # It would share out again if it knew that it leads: name the leader that it was.
-        step.answer(ticket, replace(joined, leader_id=old_leader_id, members=()))
+        step.answer(request_id, replace(joined, leader_id=old_leader_id, members=()))
 
 
 def _still_agrees(group: Group, old: Member, member: Member) -> bool:

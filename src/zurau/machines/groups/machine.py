@@ -34,7 +34,7 @@ from zurau.machines.groups.memory_bound import MemoryBound
 from zurau.machines.groups.records import apply_record
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.groups.step import Deadlines, Step, Timer, TimerKind
-from zurau.machines.machine import Decision, StateRecord, Ticket
+from zurau.machines.machine import Decision, RequestId, StateRecord
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -47,15 +47,15 @@ class GroupMachine:
         self._deadlines = Deadlines()
         self._memory = MemoryBound()
 
-    def decide(self, ticket: Ticket, command: GroupCommand, now_ms: int) -> Decision:
+    def decide(self, request_id: RequestId, command: GroupCommand, now_ms: int) -> Decision:
         step = Step(now_ms, self.settings, self._deadlines)
         if isinstance(command, _ABOUT_MEMBERS) and not command.group_id:
-            step.refuse(ticket, ErrorCode.INVALID_GROUP_ID, "a group with members needs a name")
+            step.refuse(request_id, ErrorCode.INVALID_GROUP_ID, "a group with members needs a name")
         elif not self._memory.take(added_by(command), self.settings.groups_memory_bytes_max, self._count_memory):
             # Clients come back later: what is not used expires.
-            step.refuse(ticket, ErrorCode.COORDINATOR_NOT_AVAILABLE, "the groups' memory is used up")
+            step.refuse(request_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "the groups' memory is used up")
         else:
-            _RULES[type(command)](self.groups, command, ticket, step)
+            _RULES[type(command)](self.groups, command, request_id, step)
         if (step.records or self.groups) and _SWEEP not in self._deadlines:
             self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
         return step.decision()
@@ -117,10 +117,10 @@ class GroupMachine:
         step.start_timer(delay_ms, TimerKind.SWEEP)
 
 
-def _describe(groups: dict[str, Group], command: DescribeGroup, ticket: Ticket, step: Step) -> None:
+def _describe(groups: dict[str, Group], command: DescribeGroup, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     if group is None:
-        step.refuse(ticket, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
+        step.refuse(request_id, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
         return
     is_stable = group.state is GroupState.STABLE
     members = tuple(
@@ -135,12 +135,12 @@ def _describe(groups: dict[str, Group], command: DescribeGroup, ticket: Ticket, 
         for member in group.members.values()
     )
     protocol = group.protocol if is_stable else ""
-    step.answer(ticket, GroupDescription(group.group_id, group.state.value, group.protocol_type, protocol, members))
+    step.answer(request_id, GroupDescription(group.group_id, group.state.value, group.protocol_type, protocol, members))
 
 
-def _list(groups: dict[str, Group], _: ListGroups, ticket: Ticket, step: Step) -> None:
+def _list(groups: dict[str, Group], _: ListGroups, request_id: RequestId, step: Step) -> None:
     listed = (ListedGroup(group.group_id, group.protocol_type, group.state.value) for group in groups.values())
-    step.answer(ticket, GroupList(tuple(listed)))
+    step.answer(request_id, GroupList(tuple(listed)))
 
 
 _SWEEP = Timer(TimerKind.SWEEP)
@@ -148,7 +148,7 @@ _SWEEP = Timer(TimerKind.SWEEP)
 #: Offsets may be kept under the empty name (old simple consumers do); members cannot meet there.
 _ABOUT_MEMBERS = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup)
 
-_RULES: dict[type, Callable[[dict[str, Group], Any, Ticket, Step], None]] = {
+_RULES: dict[type, Callable[[dict[str, Group], Any, RequestId, Step], None]] = {
     JoinGroup: joining.join,
     SyncGroup: rebalance.sync,
     Heartbeat: sessions.heartbeat,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from zurau.errors import ProtocolViolation
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.wire.kafka.codec import decode, peek_version
 from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -43,9 +43,9 @@ class Member(msgspec.Struct):
     assignment: bytes = b""
 
     # Volatile from here on: a successor starts with these defaults.
-    #: The join that waits at the barrier. Invariant: at most one of the two tickets is set.
-    join_ticket: Ticket | None = None
-    sync_ticket: Ticket | None = None
+    #: The join that waits at the barrier. Invariant: at most one of the two request_ids is set.
+    join_request_id: RequestId | None = None
+    sync_request_id: RequestId | None = None
     #: It has not learnt its first generation yet, so it cannot send heartbeats.
     is_new: bool = False
     #: It has asked for its assignment in the current generation.
@@ -53,7 +53,7 @@ class Member(msgspec.Struct):
 
     @property
     def is_waiting(self) -> bool:
-        return self.join_ticket is not None or self.sync_ticket is not None
+        return self.join_request_id is not None or self.sync_request_id is not None
 
     def metadata_for(self, protocol: str) -> bytes:
         return next((offered.metadata for offered in self.protocols if offered.name == protocol), b"")

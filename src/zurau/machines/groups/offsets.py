@@ -23,18 +23,18 @@ from zurau.machines.groups.group import Group, GroupState
 from zurau.machines.groups.rebalance import renew_session
 from zurau.machines.groups.records import offset_record
 from zurau.machines.groups.step import Step
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.settings import INT64_MAX
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
-def commit(groups: Mapping[str, Group], command: CommitOffsets, ticket: Ticket, step: Step) -> None:
+def commit(groups: Mapping[str, Group], command: CommitOffsets, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     code = _check_commit(group, command)
     if group is not None and command.member_id in group.members and code is not ErrorCode.FENCED_INSTANCE_ID:
         renew_session(group, group.members[command.member_id], step)
     if code is not ErrorCode.NONE:
-        step.refuse(ticket, code)
+        step.refuse(request_id, code)
         return
     expires_ms = None if command.retention_ms is None else min(step.now_ms + command.retention_ms, INT64_MAX)
     codes = {}
@@ -45,7 +45,7 @@ def commit(groups: Mapping[str, Group], command: CommitOffsets, ticket: Ticket, 
                 new.offset, new.leader_epoch, new.metadata, step.now_ms, expires_ms, new.topic_id
             )
             step.records.append(offset_record(command.group_id, partition, committed))
-    step.answer(ticket, OffsetsCommitted(codes))
+    step.answer(request_id, OffsetsCommitted(codes))
 
 
 def _check_commit(group: Group | None, command: CommitOffsets) -> ErrorCode:
@@ -71,10 +71,10 @@ def _check_offset(new: NewOffset, metadata_bytes_max: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def fetch(groups: Mapping[str, Group], command: FetchOffsets, ticket: Ticket, step: Step) -> None:
+def fetch(groups: Mapping[str, Group], command: FetchOffsets, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     known = {} if group is None else group.offsets
     if command.partitions is None:
-        step.answer(ticket, OffsetsFetched(dict(known)))
+        step.answer(request_id, OffsetsFetched(dict(known)))
     else:
-        step.answer(ticket, OffsetsFetched({partition: known.get(partition) for partition in command.partitions}))
+        step.answer(request_id, OffsetsFetched({partition: known.get(partition) for partition in command.partitions}))

@@ -6,7 +6,7 @@ gets a share of a generation that is not the current one, which is all a broker 
 having two owners.
 
 Invariant: a member at a barrier has no session timer (it may not speak while it waits), and every barrier has a
-timer. So every ticket is answered: when the barrier opens, when its time is over, or when its owner is removed.
+timer. So every request_id is answered: when the barrier opens, when its time is over, or when its owner is removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zurau.machines.groups.group import Group, GroupEvent, GroupState
 from zurau.machines.groups.members import Member
 from zurau.machines.groups.records import agreement_record, emptied_record
 from zurau.machines.groups.step import Step, TimerKind
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.settings import MINUTE_MS, SECOND_MS
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -32,10 +32,10 @@ def renew_session(group: Group, member: Member, step: Step) -> None:
         step.start_timer(member.session_timeout_ms, TimerKind.SESSION, group.group_id, member.member_id)
 
 
-def wait_at_join_barrier(group: Group, member: Member, ticket: Ticket, step: Step) -> None:
+def wait_at_join_barrier(group: Group, member: Member, request_id: RequestId, step: Step) -> None:
     """Of two requests of one member the newer one counts: the older one's connection is gone, most likely."""
     dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
-    member.join_ticket = ticket
+    member.join_request_id = request_id
     if member.is_new:
         step.start_timer(NEW_MEMBER_JOIN_TIMEOUT_MS, TimerKind.SESSION, group.group_id, member.member_id)
     else:
@@ -44,10 +44,10 @@ def wait_at_join_barrier(group: Group, member: Member, ticket: Ticket, step: Ste
 
 def dismiss(member: Member, code: ErrorCode, step: Step) -> None:
     """Send it away from whichever barrier it waits at."""
-    for ticket in (member.join_ticket, member.sync_ticket):
-        if ticket is not None:
-            step.refuse(ticket, code)
-    member.join_ticket = member.sync_ticket = None
+    for request_id in (member.join_request_id, member.sync_request_id):
+        if request_id is not None:
+            step.refuse(request_id, code)
+    member.join_request_id = member.sync_request_id = None
 
 
 def remove_member(group: Group, member: Member, step: Step) -> None:
@@ -68,7 +68,7 @@ def settle(group: Group, step: Step) -> None:
 def begin(group: Group, step: Step) -> None:
     """Put up the join barrier."""
     for member in group.members.values():
-        if member.sync_ticket is not None:
+        if member.sync_request_id is not None:
             dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
             renew_session(group, member, step)
     step.stop_timer(TimerKind.SYNC_BARRIER, group.group_id)
@@ -98,7 +98,7 @@ def join_barrier_timed_out(group: Group, step: Step) -> None:
         return
     for member in list(group.members.values()):
         # Static members may be restarting: they keep their place until their session runs out.
-        if member.join_ticket is None and member.instance_id is None:
+        if member.join_request_id is None and member.instance_id is None:
             remove_member(group, member, step)
     open_join_barrier(group, step)
 
@@ -120,9 +120,9 @@ def open_join_barrier(group: Group, step: Step) -> None:
     group.move(GroupEvent.ALL_JOINED)
     for member in group.members.values():
         member.has_synced = False
-        if member.join_ticket is not None:
-            step.answer(member.join_ticket, group.joined(member))
-            member.join_ticket = None
+        if member.join_request_id is not None:
+            step.answer(member.join_request_id, group.joined(member))
+            member.join_request_id = None
             member.is_new = False
             renew_session(group, member, step)
     step.start_timer(group.rebalance_timeout_ms, TimerKind.SYNC_BARRIER, group.group_id)
@@ -134,26 +134,26 @@ def empty(group: Group, step: Step) -> None:
     step.records.append(emptied_record(group, step.now_ms))
 
 
-def sync(groups: Mapping[str, Group], command: SyncGroup, ticket: Ticket, step: Step) -> None:
+def sync(groups: Mapping[str, Group], command: SyncGroup, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     code = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _check_sync(group, command)
     if group is None or code is not ErrorCode.NONE:
-        step.refuse(ticket, code)
+        step.refuse(request_id, code)
         return
     member = group.members[command.member_id]
     if group.state is GroupState.PREPARING:
         renew_session(group, member, step)
-        step.refuse(ticket, ErrorCode.REBALANCE_IN_PROGRESS)
+        step.refuse(request_id, ErrorCode.REBALANCE_IN_PROGRESS)
         return
     if member.member_id == group.leader_id and _is_too_large(group, command, step.settings.group_bytes_max):
-        step.refuse(ticket, ErrorCode.UNKNOWN_SERVER_ERROR, "the agreement does not fit into one record")
+        step.refuse(request_id, ErrorCode.UNKNOWN_SERVER_ERROR, "the agreement does not fit into one record")
         return
     member.has_synced = True
     if group.state is GroupState.STABLE:
         renew_session(group, member, step)
-        step.answer(ticket, Synced(group.protocol_type, group.protocol, member.assignment))
+        step.answer(request_id, Synced(group.protocol_type, group.protocol, member.assignment))
     else:
-        _wait_at_sync_barrier(group, member, ticket, step)
+        _wait_at_sync_barrier(group, member, request_id, step)
         if member.member_id == group.leader_id:
             _open_sync_barrier(group, command.assignments, step)
     if group.all_synced:
@@ -176,9 +176,9 @@ def _is_too_large(group: Group, command: SyncGroup, bytes_max: int) -> bool:
     return agreed + sum(map(len, command.assignments.values())) > bytes_max
 
 
-def _wait_at_sync_barrier(group: Group, member: Member, ticket: Ticket, step: Step) -> None:
+def _wait_at_sync_barrier(group: Group, member: Member, request_id: RequestId, step: Step) -> None:
     dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
-    member.sync_ticket = ticket
+    member.sync_request_id = request_id
     step.stop_timer(TimerKind.SESSION, group.group_id, member.member_id)
 
 
@@ -186,10 +186,10 @@ def _open_sync_barrier(group: Group, assignments: Mapping[str, bytes], step: Ste
     """The group is stable as soon as the log has the agreement, which is when the answers go out too."""
     step.records.append(agreement_record(group, assignments, step.now_ms))
     for member in group.members.values():
-        if member.sync_ticket is not None:
+        if member.sync_request_id is not None:
             share = assignments.get(member.member_id, b"")
-            step.answer(member.sync_ticket, Synced(group.protocol_type, group.protocol, share))
-            member.sync_ticket = None
+            step.answer(member.sync_request_id, Synced(group.protocol_type, group.protocol, share))
+            member.sync_request_id = None
             renew_session(group, member, step)
 
 

@@ -27,7 +27,7 @@ from zurau.machines.groups.group import Group, GroupState
 from zurau.machines.groups.members import CONSUMER_PROTOCOL_TYPE
 from zurau.machines.groups.records import offset_removed_record, removed_record
 from zurau.machines.groups.step import Step
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.wire.kafka.error_codes import ErrorCode
 
 Groups = Mapping[str, Group]
@@ -36,13 +36,13 @@ Groups = Mapping[str, Group]
 RECORDS_MAX = 1000
 
 
-def delete_offsets(groups: Groups, command: DeleteOffsets, ticket: Ticket, step: Step) -> None:
+def delete_offsets(groups: Groups, command: DeleteOffsets, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     if group is None:
-        step.refuse(ticket, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
+        step.refuse(request_id, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
         return
     if group.members and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
-        step.refuse(ticket, ErrorCode.NON_EMPTY_GROUP, "whether its members use the topics cannot be seen")
+        step.refuse(request_id, ErrorCode.NON_EMPTY_GROUP, "whether its members use the topics cannot be seen")
         return
     in_use = group.topics_in_use()
     codes = {}
@@ -51,19 +51,19 @@ def delete_offsets(groups: Groups, command: DeleteOffsets, ticket: Ticket, step:
         codes[partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_in_use else ErrorCode.NONE
         if not is_in_use and partition in group.offsets:
             step.records.append(offset_removed_record(group.group_id, partition))
-    step.answer(ticket, OffsetsDeleted(codes))
+    step.answer(request_id, OffsetsDeleted(codes))
 
 
-def forget_topics(groups: Groups, command: ForgetTopics, ticket: Ticket, step: Step) -> None:
+def forget_topics(groups: Groups, command: ForgetTopics, request_id: RequestId, step: Step) -> None:
     names = {name for name, _ in command.topics}
     for group in groups.values():
         for partition, committed in group.offsets.items():
             if partition.topic in names and _is_of(partition.topic, committed, command):
                 if len(step.records) == RECORDS_MAX:
-                    step.answer(ticket, Unfinished(min(step.now_ms, command.committed_upto_ms)))
+                    step.answer(request_id, Unfinished(min(step.now_ms, command.committed_upto_ms)))
                     return
                 step.records.append(offset_removed_record(group.group_id, partition))
-    step.answer(ticket, Acknowledged())
+    step.answer(request_id, Acknowledged())
 
 
 def _is_of(topic: str, committed: CommittedOffset, command: ForgetTopics) -> bool:
@@ -72,20 +72,20 @@ def _is_of(topic: str, committed: CommittedOffset, command: ForgetTopics) -> boo
     return (topic, committed.topic_id) in command.topics
 
 
-def delete_group(groups: Groups, command: DeleteGroup, ticket: Ticket, step: Step) -> None:
+def delete_group(groups: Groups, command: DeleteGroup, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     if group is None:
-        step.refuse(ticket, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
+        step.refuse(request_id, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}")
     elif group.state is not GroupState.EMPTY:
-        step.refuse(ticket, ErrorCode.NON_EMPTY_GROUP, f"group {command.group_id!r} has members")
+        step.refuse(request_id, ErrorCode.NON_EMPTY_GROUP, f"group {command.group_id!r} has members")
     else:
         partitions = islice(group.offsets, RECORDS_MAX)
         step.records.extend(offset_removed_record(group.group_id, partition) for partition in partitions)
         if len(group.offsets) > RECORDS_MAX:
-            step.answer(ticket, Unfinished(step.now_ms))
+            step.answer(request_id, Unfinished(step.now_ms))
             return
         step.records.append(removed_record(group.group_id))
-        step.answer(ticket, Acknowledged())
+        step.answer(request_id, Acknowledged())
 
 
 def sweep(groups: Groups, step: Step) -> bool:

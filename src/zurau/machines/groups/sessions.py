@@ -8,14 +8,14 @@ from zurau.machines.groups.commands import NO_MEMBER, Acknowledged, Heartbeat, L
 from zurau.machines.groups.group import Group, GroupState
 from zurau.machines.groups.rebalance import remove_member, renew_session, settle
 from zurau.machines.groups.step import Step, TimerKind
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
-def heartbeat(groups: Mapping[str, Group], command: Heartbeat, ticket: Ticket, step: Step) -> None:
+def heartbeat(groups: Mapping[str, Group], command: Heartbeat, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     if group is None:
-        step.refuse(ticket, ErrorCode.UNKNOWN_MEMBER_ID)
+        step.refuse(request_id, ErrorCode.UNKNOWN_MEMBER_ID)
         return
     code = group.check_member(command.member_id, command.instance_id)
     if code is ErrorCode.NONE and command.generation != group.generation:
@@ -25,21 +25,21 @@ def heartbeat(groups: Mapping[str, Group], command: Heartbeat, ticket: Ticket, s
         if group.state is GroupState.PREPARING:
             code = ErrorCode.REBALANCE_IN_PROGRESS
     if code is ErrorCode.NONE:
-        step.answer(ticket, Acknowledged())
+        step.answer(request_id, Acknowledged())
     else:
-        step.refuse(ticket, code)
+        step.refuse(request_id, code)
 
 
-def leave(groups: Mapping[str, Group], command: LeaveGroup, ticket: Ticket, step: Step) -> None:
+def leave(groups: Mapping[str, Group], command: LeaveGroup, request_id: RequestId, step: Step) -> None:
     group = groups.get(command.group_id)
     if group is None:
-        step.answer(ticket, Left((ErrorCode.UNKNOWN_MEMBER_ID,) * len(command.leavers)))
+        step.answer(request_id, Left((ErrorCode.UNKNOWN_MEMBER_ID,) * len(command.leavers)))
         return
     count_before = len(group.members)
     codes = tuple(_leave_one(group, leaver, step) for leaver in command.leavers)
     if len(group.members) < count_before or group.state is GroupState.PREPARING:
         settle(group, step)
-    step.answer(ticket, Left(codes))
+    step.answer(request_id, Left(codes))
 
 
 def _leave_one(group: Group, leaver: Leaver, step: Step) -> ErrorCode:

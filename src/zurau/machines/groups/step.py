@@ -15,7 +15,7 @@ import msgspec
 
 from zurau.errors import Refused
 from zurau.machines.groups.settings import GroupSettings
-from zurau.machines.machine import Decision, StateRecord, Ticket
+from zurau.machines.machine import Decision, RequestId, StateRecord
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -100,13 +100,13 @@ class Step(msgspec.Struct):
     settings: GroupSettings
     deadlines: Deadlines
     records: list[StateRecord] = msgspec.field(default_factory=list)
-    replies: list[tuple[Ticket, Any]] = msgspec.field(default_factory=list)
+    replies: list[tuple[RequestId, Any]] = msgspec.field(default_factory=list)
 
-    def answer(self, ticket: Ticket, reply: object) -> None:
-        self.replies.append((ticket, reply))
+    def answer(self, request_id: RequestId, reply: object) -> None:
+        self.replies.append((request_id, reply))
 
-    def refuse(self, ticket: Ticket, code: ErrorCode, message: str | None = None) -> None:
-        self.replies.append((ticket, Refused(code, message)))
+    def refuse(self, request_id: RequestId, code: ErrorCode, message: str | None = None) -> None:
+        self.replies.append((request_id, Refused(code, message)))
 
     def start_timer(self, delay_ms: int, kind: TimerKind, group_id: str = "", member_id: str = "") -> None:
         self.deadlines.set(Timer(kind, group_id, member_id), self.now_ms + delay_ms)

@@ -10,8 +10,8 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 
 def test_blocks_of_producer_ids_never_overlap(cluster):
-    assert cluster.ask(AllocateProducerIds(1000)) == range(1000)
-    assert cluster.ask(AllocateProducerIds(10)) == range(1000, 1010)
+    assert cluster.ask(AllocateProducerIds(1000)) == (0, 1000)
+    assert cluster.ask(AllocateProducerIds(10)) == (1000, 1010)
 
 
 @pytest.mark.parametrize("count", [0, -1, 2**63])

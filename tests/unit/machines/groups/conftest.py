@@ -26,7 +26,7 @@ from zurau.machines.groups.commands import (
 from zurau.machines.groups.machine import GroupMachine
 from zurau.machines.groups.members import Protocol
 from zurau.machines.groups.settings import GroupSettings
-from zurau.machines.machine import Ticket
+from zurau.machines.machine import RequestId
 from zurau.simulation.machine_stage import MachineStage
 from zurau.wire.kafka.codec import encode_versioned
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -63,14 +63,14 @@ class GroupStage(MachineStage[GroupCommand]):
         )
         return replace(command, **changes)
 
-    def join(self, member_id: str, **changes: Any) -> Ticket:
+    def join(self, member_id: str, **changes: Any) -> RequestId:
         """As a new member who gets this id, or as the member who has it."""
         group = self.machine.groups.get(GROUP)
         if group is not None and member_id in (*group.members, *group.pending_ids):
             changes.setdefault("member_id", member_id)
         return self.ask(self.join_command(member_id, **changes))
 
-    def sync(self, member_id: str, assignments: Mapping[str, bytes] | None = None, **changes: Any) -> Ticket:
+    def sync(self, member_id: str, assignments: Mapping[str, bytes] | None = None, **changes: Any) -> RequestId:
         generation = changes.pop("generation", None) or self.generation
         command = SyncGroup(GROUP, generation, member_id, None, None, None, assignments or {})
         return self.ask(replace(command, **changes))
@@ -115,9 +115,9 @@ class GroupStage(MachineStage[GroupCommand]):
     def generation(self) -> int:
         return self.machine.groups[GROUP].generation
 
-    def outcome(self, ticket: Ticket) -> Any:
+    def outcome(self, request_id: RequestId) -> Any:
         """The reply, the code if it is a refusal, or None while there is none."""
-        reply = self.answers.pop(ticket, None)
+        reply = self.answers.pop(request_id, None)
         return ErrorCode(reply.code) if isinstance(reply, Refused) else reply
 
 

@@ -43,20 +43,20 @@ def test_an_id_that_is_not_used_in_time_is_worth_nothing(stage):
 
 
 def test_an_id_that_was_never_given_out_is_refused(stage):
-    ticket = stage.ask(stage.join_command("x", member_id="made-up"))
-    assert stage.outcome(ticket) is ErrorCode.UNKNOWN_MEMBER_ID
+    request_id = stage.ask(stage.join_command("x", member_id="made-up"))
+    assert stage.outcome(request_id) is ErrorCode.UNKNOWN_MEMBER_ID
     assert not stage.machine.groups
 
 
 def test_a_group_without_a_name_is_refused(stage):
-    ticket = stage.ask(stage.join_command("a", group_id=""))
-    assert stage.outcome(ticket) is ErrorCode.INVALID_GROUP_ID
+    request_id = stage.ask(stage.join_command("a", group_id=""))
+    assert stage.outcome(request_id) is ErrorCode.INVALID_GROUP_ID
 
 
 @pytest.mark.parametrize("session_timeout_ms", [5_999, 1_800_001])
 def test_session_timeouts_out_of_bounds_are_refused(stage, session_timeout_ms):
-    ticket = stage.join("a", session_timeout_ms=session_timeout_ms)
-    assert stage.outcome(ticket) is ErrorCode.INVALID_SESSION_TIMEOUT
+    request_id = stage.join("a", session_timeout_ms=session_timeout_ms)
+    assert stage.outcome(request_id) is ErrorCode.INVALID_SESSION_TIMEOUT
 
 
 @pytest.mark.parametrize("changes", [{"protocols": ()}, {"protocol_type": ""}])
@@ -81,20 +81,20 @@ def test_a_lone_member_may_change_its_protocols(stage):
 
 def test_the_protocol_with_most_votes_is_chosen(stage_with):
     stage = stage_with(initial_rebalance_delay_ms=100)
-    ticket = stage.join("a", protocols=(RANGE, STICKY))
+    request_id = stage.join("a", protocols=(RANGE, STICKY))
     stage.join("b", protocols=(STICKY, RANGE))
     stage.join("c", protocols=(STICKY, RANGE))
     stage.advance(200)
-    assert stage.outcome(ticket).protocol == "sticky"
+    assert stage.outcome(request_id).protocol == "sticky"
 
 
 def test_a_protocol_that_one_member_does_not_speak_is_not_chosen(stage_with):
     stage = stage_with(initial_rebalance_delay_ms=100)
-    ticket = stage.join("a", protocols=(RANGE, STICKY))
+    request_id = stage.join("a", protocols=(RANGE, STICKY))
     stage.join("b", protocols=(RANGE, STICKY))
     stage.join("c", protocols=(STICKY,))
     stage.advance(200)
-    assert stage.outcome(ticket).protocol == "sticky"
+    assert stage.outcome(request_id).protocol == "sticky"
 
 
 def test_a_full_group_refuses_newcomers(stage_with):

@@ -9,11 +9,11 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 def test_an_empty_group_waits_a_little_for_more_members(stage_with):
     stage = stage_with(initial_rebalance_delay_ms=100)
-    ticket = stage.join("a")
+    request_id = stage.join("a")
     stage.advance(99)
-    assert stage.outcome(ticket) is None
+    assert stage.outcome(request_id) is None
     stage.advance(1)
-    assert stage.outcome(ticket).generation == 1
+    assert stage.outcome(request_id).generation == 1
 
 
 def test_newcomers_prolong_the_gathering(stage_with):
@@ -39,10 +39,10 @@ def test_gathering_ends_with_the_rebalance_timeout_however_many_come(stage_with)
 
 def test_a_second_member_waits_until_the_first_has_joined_again(stage):
     stage.form("a")
-    ticket = stage.join("b")
-    assert stage.outcome(ticket) is None
+    request_id = stage.join("b")
+    assert stage.outcome(request_id) is None
     stage.join("a")
-    assert stage.outcome(ticket).generation == 2
+    assert stage.outcome(request_id).generation == 2
 
 
 def test_the_barrier_waits_for_those_who_were_given_an_id(stage):
@@ -64,19 +64,19 @@ def test_the_barrier_does_not_wait_for_an_id_that_nobody_used(stage):
 
 def test_who_does_not_join_before_the_rebalance_timeout_is_left_behind(stage):
     stage.form("a", "b")
-    ticket = stage.join("a")
+    request_id = stage.join("a")
     for _ in range(6):
         assert stage.heartbeat("b") is ErrorCode.REBALANCE_IN_PROGRESS
         stage.advance(5_000)
-    assert [member.member_id for member in stage.outcome(ticket).members] == ["a"]
+    assert [member.member_id for member in stage.outcome(request_id).members] == ["a"]
     assert stage.heartbeat("b") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_another_member_leads_when_the_leader_does_not_come(stage):
     stage.form("a", "b")
-    ticket = stage.join("b", protocols=(Protocol("range", b"new"),))
+    request_id = stage.join("b", protocols=(Protocol("range", b"new"),))
     stage.advance(10_000)
-    assert stage.outcome(ticket).leader_id == "b"
+    assert stage.outcome(request_id).leader_id == "b"
 
 
 def test_everybody_gets_the_share_that_the_leader_computed(stage):

@@ -72,8 +72,8 @@ def test_what_a_static_member_owned_before_is_no_change_of_its_subscription(desk
 
 def test_outside_of_consumers_every_byte_of_a_subscription_counts(stage):
     stage.form("a", instance_id="desk", protocol_type="connect", protocols=(Protocol("eager", b"1"),))
-    ticket = come_back(stage, "a2", protocol_type="connect", protocols=(Protocol("eager", b"2"),))
-    assert stage.outcome(ticket).generation == 2
+    request_id = come_back(stage, "a2", protocol_type="connect", protocols=(Protocol("eager", b"2"),))
+    assert stage.outcome(request_id).generation == 2
 
 
 def test_a_static_leader_that_comes_back_is_told_not_to_share_out_again(stage):
@@ -132,9 +132,9 @@ def test_a_static_member_expires_like_any_other(desk):
 
 def test_a_static_leader_that_is_away_leads_no_longer(stage):
     stage.form("a", instance_id="desk", session_timeout_ms=120_000)
-    ticket = stage.join("b")
+    request_id = stage.join("b")
     stage.advance(30_000)
-    joined = stage.outcome(ticket)
+    joined = stage.outcome(request_id)
     assert (joined.leader_id, len(joined.members)) == ("b", 2)
 
 
