@@ -299,7 +299,7 @@ class OnlySuccessorsFence(Checker):
             assert not is_fenced or self.last_joined[asker.instance_id] is not asker, f"{asker.name} was fenced"
 
 
-class EveryTicketIsAnswered(Checker):
+class EveryCommandIsAnswered(Checker):
     def check(self, world: World) -> None:
         oldest_ms = min(world.waiting_since(), default=world.stage.now_ms)
         assert world.stage.now_ms - oldest_ms <= PATIENCE_MS, "somebody waits and waits"
@@ -329,7 +329,7 @@ CHECKERS = (
     GenerationsOnlyGrow,
     CommittedOffsetsAreNeverLost,
     OnlySuccessorsFence,
-    EveryTicketIsAnswered,
+    EveryCommandIsAnswered,
     CalmGroupBecomesStable,
 )
 
