@@ -80,6 +80,7 @@ FIXED = {
         cli.options.DEFAULT_TIMEOUT_S
         node.broken.EXIT_CODE""",
     "a unit, or as much as there is": """
+        partition.refusals._EVERYBODY
         settings.SECOND_MS settings.MINUTE_MS settings.HOUR_MS settings.DAY_MS settings.KIB settings.MIB settings.GIB
         settings.INT32_MAX settings.INT64_MAX records.pure_walk.INT64_MIN
         log.retention.NO_LIMIT wire.kafka.codec.ANY_NUMBER""",
@@ -87,13 +88,14 @@ FIXED = {
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
         broker.forwarding.ANSWER_MS broker.broker.ASK_AGAIN_MS broker.openings.OPENED_WITHIN_MS
-        broker.progress.PROGRESS_MS
+        broker.progress.PROGRESS_MS partition.refusals.CONSEQUENCES_MS
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS
         broker.heartbeats.UNHEARD_MS cli.cluster_operations.LOOK_EVERY_S
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS broker.internal_topics.GROW_INTERVAL_MS
+        broker.voter_changes.SETTLED_WITHIN_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
         node.threads.ALONE_S node.process.STOP_WITHIN_S node.process.LOOK_EVERY_S
         cli.up.READY_WITHIN_S cli.up.LOOK_EVERY_S cli.up.RESTART_AFTER_S cli.up.RESTART_AFTER_MAX_S

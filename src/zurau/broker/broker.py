@@ -274,6 +274,8 @@ class Broker:
             await self._create_offsets_topic()
         await self._led([partition.established for partition in opened if partition.is_only_voter])
         await self._led(self.groups.loading())
+        if not self._is_alone:
+            await self._voter_changes.settled()
         self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
 
     async def _tell_new_names(self, topics: Iterable[TopicImage]) -> None:

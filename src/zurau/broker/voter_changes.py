@@ -5,9 +5,11 @@ On the metadata some of the brokers vote (`metadata_voters.py`), on other partit
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 from zurau.broker.metadata_voters import MetadataVoters
+from zurau.broker.waiting import pause
 from zurau.ids import PartitionId, TopicPartition
 from zurau.machines.controller.commands import FinishReassignment
 from zurau.machines.controller.image import ClusterImage, PartitionImage
@@ -18,8 +20,12 @@ from zurau.replica.core.events import VoterChangeAsked
 from zurau.replica.core.membership import Voters, next_change
 from zurau.replica.quorum.replica import Replica
 
+log = logging.getLogger("zurau.broker")
+
 #: How often it is looked whether somebody is to be added or removed.
 INTERVAL_MS = 500
+#: A broker that starts waits so long for those to vote who should: a cluster that says it is ready bears a failure.
+SETTLED_WITHIN_MS = 10_000
 #: A leader whose disk has less room does not change its voters: a change that is decided has to be written.
 ROOM_BYTES = 1 << 20
 
@@ -62,6 +68,17 @@ class VoterChanges:
                     self._look(partition, tuple(sorted(found.wanted_ids)))
                     self._finish(partition, found)
         self._timer = self._clock.call_later(INTERVAL_MS, self.begin)
+
+    async def settled(self) -> None:
+        """Done when those vote on the metadata who should, as far as this broker knows, or it takes too long."""
+        until_ms = self._clock.monotonic_ms() + SETTLED_WITHIN_MS
+        while self._metadata.shell.core.membership.voters != self._metadata_voters():
+            if self._is_closed:
+                return
+            if self._clock.monotonic_ms() >= until_ms:
+                log.warning("not all vote on the metadata that should; until they do, the cluster bears fewer failures")
+                return
+            await pause(self._clock, INTERVAL_MS // 10)
 
     def close(self) -> None:
         self._is_closed = True

@@ -55,7 +55,10 @@ def _bind_one(family: int, address: Any) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setblocking(False)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if address[
+            1
+        ]:  # among those that may be used again the system would give a free one to two who do not listen yet
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         bound.bind(address)
@@ -98,6 +101,8 @@ class Acceptor:
     def start(self) -> None:
         for listening in self._sockets:
             listening.listen(BACKLOG)
+            # From now on nobody else can have it, and the next start may, though connections of this one linger.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._loop.add_reader(listening, self._accept, listening)
 
     async def stop(self) -> None:

@@ -22,6 +22,7 @@ from zurau.log.settings import LogSettings
 from zurau.partition.admission import Admission
 from zurau.partition.outbox import Alone, Outbox
 from zurau.partition.producers import Producers, WrittenBatch
+from zurau.partition.refusals import Refusals
 from zurau.partition.replicas import replica_settings
 from zurau.partition.shell import Shell
 from zurau.partition.validation import RecordValidator, ValidationQueue
@@ -62,7 +63,7 @@ class Partition:
     """A partition of which this broker holds a replica, and which it may lead."""
 
     __slots__ = (
-        "_admission", "_clock", "_established", "_flush_waiters", "_last_refusal", "_readers", "_restore_producers",
+        "_admission", "_clock", "_established", "_flush_waiters", "_readers", "_refusals", "_restore_producers",
         "_validation", "_writers", "fault", "high_watermark", "leader", "leader_epoch", "leadership_listener", "leads",
         "log", "name", "on_commit", "producers", "shell", "topic_id",
     )  # fmt: skip
@@ -103,8 +104,7 @@ class Partition:
         self._readers = Waiters()
         self._flush_waiters = Waiters()
         self._established: Pending[None] = Pending()
-        #: Why the last batch of an idempotent producer was not written, until one is.
-        self._last_refusal: Refused | None = None
+        self._refusals = Refusals(world.clock)
         self.leadership_listener: LeadershipListener | None = None
         self._admission = Admission(log.settings)
         self._validation = ValidationQueue(validator, self._rules, self._append_examined)
@@ -211,9 +211,8 @@ class Partition:
             try:
                 self._write(batch, header)
             except Refused as refused:
-                self._last_refusal = refused
+                self._refusals.refused(refused)
                 raise
-            self._last_refusal = None
             self.producers.written(header, now_ms)
         else:
             self._write(batch, header)
@@ -222,18 +221,18 @@ class Partition:
         return Appended(base_offset, base_offset + header.last_offset_delta + 1, append_time_ms)
 
     def _find_repeated(self, header: BatchHeader) -> WrittenBatch | None:
-        """A batch that does not follow on the last one because that was refused is refused for the same reason. Told
-        that its numbers are wrong, a producer that had both under way would take the first for lost, begin to count
-        anew, and store again what it cannot know to be stored."""
-        before = self._last_refusal
+        """A batch that does not follow on the last one, because that was refused, is refused for the same reason."""
+        producers, producer_id = self.producers, header.producer_id
         try:
-            repeated = self.producers.find_repeated(header)
+            repeated = producers.find_repeated(header)
         except Refused as refused:
-            if before is not None and refused.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-                raise Refused(before.code, before.message) from refused
-            raise
-        if before is not None and header.base_sequence > 0 and header.producer_id not in self.producers:
-            raise Refused(before.code, before.message)
+            is_gap = refused.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            explanation = self._refusals.explanation(producers.last_offset_of(producer_id)) if is_gap else None
+            raise explanation or refused from None
+        if header.base_sequence > 0 and producer_id not in producers:
+            explanation = self._refusals.explanation(-1)
+            if explanation is not None:
+                raise explanation
         return repeated
 
     def append_own(self, batch: bytearray) -> Offset:
@@ -268,10 +267,8 @@ class Partition:
         if wanted > 1:
             copies = self.shell.core.acknowledging
             if copies < wanted:
-                raise Refused(
-                    ErrorCode.NOT_ENOUGH_REPLICAS,
-                    f"min.insync.replicas={wanted}, but {self.name} is acknowledged by {copies}",
-                )
+                acknowledged = f"min.insync.replicas={wanted}, but {self.name} is acknowledged by {copies}"
+                raise self._refusals.refused(Refused(ErrorCode.NOT_ENOUGH_REPLICAS, acknowledged))
 
     # What the shell says
 
@@ -286,6 +283,8 @@ class Partition:
     def role_changed(self, role: Role, epoch: Epoch, leader: ReplicaId | None) -> None:
         """Who waits for a leader that is none any more, or another one's epoch, has no answer to expect."""
         self.leads, self.leader, self.leader_epoch = role is Role.LEADER, leader, epoch
+        if self.leads and any(mark.epoch < epoch for mark in self.log.epochs.marks):  # somebody led before
+            self._refusals.leadership_began(self.name, self.log.end_offset)
         self._writers.fail_all(_leadership_has_changed(self.name))
         self._readers.fail_all(_leadership_has_changed(self.name))  # they look whether they may read on
         if self._established.is_done:

@@ -93,6 +93,11 @@ class Producers:
         _require_sequence(header, following(producer.batches[-1].last_sequence, 1))
         return None
 
+    def last_offset_of(self, producer_id: ProducerId) -> Offset:
+        """Where its last batch is; -1 if it has none."""
+        producer = self._producers.get(producer_id)
+        return producer.batches[-1].base_offset if producer is not None else -1
+
     def written(self, header: BatchHeader, now_ms: int) -> None:
         """A batch is in the log."""
         if header.producer_id == NO_PRODUCER_ID or header.base_sequence < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from three_brokers import IDS, Cluster
 
+from zurau.broker.voter_changes import ROOM_BYTES, SETTLED_WITHIN_MS
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.controller.commands import ReserveBrokerId
 from zurau.simulation.client import SimulatedClient
@@ -32,6 +33,29 @@ def test_brokers_that_are_told_of_each_other_are_one_cluster(cluster):
 def test_the_metadata_quorum_grows_to_three(cluster):
     voters = {node.broker.metadata.partition.shell.core.voters for node in cluster.nodes.values()}
     assert [len(each) for each in voters] == [3]
+
+
+def test_brokers_are_ready_when_their_cluster_bears_the_loss_of_one():
+    cluster = Cluster()
+    nodes = cluster.nodes.values()
+    for _ in range(10_000):
+        if all(node.opened.is_done for node in nodes):
+            break
+        cluster.pass_time(1)
+    assert len(cluster.nodes[BrokerId(1)].broker.metadata.partition.shell.core.voters) == 3
+    cluster.nodes[BrokerId(1)].lose_power()
+    cluster.pass_time(5000)
+    assert cluster.create("t", replication_factor=2, at=2) == ErrorCode.NONE
+
+
+def test_a_broker_does_not_wait_for_ever_for_those_that_should_vote():
+    cluster = Cluster()
+    while not all(node.broker.broker_epoch >= 0 for node in cluster.nodes.values()):
+        cluster.pass_time(1)
+    founder = cluster.nodes[BrokerId(1)]  # with too little room for another voter, and enough for the rest
+    founder.disk.capacity_bytes = founder.disk.used_bytes + ROOM_BYTES // 2
+    cluster.pass_time(SETTLED_WITHIN_MS + 10_000)
+    assert all(node.opened.is_done for node in cluster.nodes.values())
 
 
 def test_members_are_registered_or_about_to_be(cluster):

@@ -54,6 +54,15 @@ def test_an_address_is_taken_before_anybody_is_let_in():
     assert asyncio.run(main()) == errno.ECONNREFUSED
 
 
+def test_a_free_port_is_nobody_elses_before_anybody_listens_there():
+    async def main() -> None:
+        (bound,) = await bind("127.0.0.1", 0, "--kafka")
+        with bound, pytest.raises(SettingsError, match="in use"):
+            await bind(*bound.getsockname(), "--kafka")
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(("host", "reason"), [("192.0.2.1", "assign"), ("no.such.host.invalid", "cannot listen")])
 def test_an_address_that_cannot_be_had_is_said_with_what_to_do(host, reason):
     with pytest.raises(SettingsError, match=reason) as refused:

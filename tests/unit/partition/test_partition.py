@@ -7,6 +7,7 @@ import pytest
 from zurau.errors import OffsetOutOfRange, Refused
 from zurau.log.settings import LogSettings
 from zurau.partition.flushing import UNAWAITED_FLUSH_MS
+from zurau.partition.refusals import CONSEQUENCES_MS
 from zurau.pending import start as run
 from zurau.records.batch import parse_header
 from zurau.replica.core.roles import Role
@@ -21,6 +22,12 @@ def append(partition, batch):
     appended = partition.append(batch, parse_header(batch))
     partition.wait_committed(appended.next_offset)
     return appended
+
+
+def refused(partition, batch) -> ErrorCode:
+    with pytest.raises(Refused) as caught:
+        partition.append(batch, parse_header(batch))
+    return caught.value.code
 
 
 def read(partition, offset: int = 0) -> list[bytes | None]:
@@ -129,7 +136,9 @@ def test_a_batch_that_the_disk_did_not_take_is_not_remembered_of_its_producer(pa
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_a_batch_behind_one_that_the_disk_did_not_take_is_refused_for_the_same_reason(partition, batch, disk, first):
+def test_a_batch_behind_one_that_the_disk_did_not_take_is_refused_for_the_same_reason(
+    partition, batch, disk, clock, first
+):
     facts = {"producer_id": 7, "producer_epoch": 0}
     for sequence in range(first):
         append(partition, batch(b"a", base_sequence=sequence, **facts))
@@ -142,9 +151,35 @@ def test_a_batch_behind_one_that_the_disk_did_not_take_is_refused_for_the_same_r
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     append(partition, batch(b"a", base_sequence=first, **facts))
     append(partition, batch(b"b", base_sequence=first + 1, **facts))
-    with pytest.raises(Refused) as caught:
-        append(partition, batch(b"d", base_sequence=first + 3, **facts))
-    assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(partition, batch(b"d", base_sequence=first + 3, **facts)) is ErrorCode.KAFKA_STORAGE_ERROR
+    clock.advance(CONSEQUENCES_MS)
+    assert refused(partition, batch(b"d", base_sequence=first + 3, **facts)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_batch_behind_one_that_came_before_there_was_a_leader_is_refused_for_that(partition, batch, clock, known):
+    facts = {"producer_id": 7, "producer_epoch": 0}
+    append(partition, batch(b"a", base_sequence=0, **facts) if known else batch(b"a"))
+    partition.role_changed(Role.FOLLOWER, 8, None)
+    assert refused(partition, batch(b"b", base_sequence=1, **facts)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition.role_changed(Role.LEADER, 9, None)
+    gap = batch(b"c", base_sequence=2, **facts)
+    assert refused(partition, gap) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    clock.advance(CONSEQUENCES_MS - 1)
+    assert refused(partition, gap) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    clock.advance(1)
+    if known:
+        assert refused(partition, gap) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    else:
+        append(partition, gap)
+
+
+def test_who_writes_under_a_new_leader_is_told_of_gaps_of_its_own(partition, batch):
+    facts = {"producer_id": 7, "producer_epoch": 0}
+    append(partition, batch(b"a"))
+    partition.role_changed(Role.LEADER, 9, None)
+    append(partition, batch(b"b", base_sequence=0, **facts))
+    assert refused(partition, batch(b"d", base_sequence=2, **facts)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_partition_whose_flush_failed_is_broken_for_good_and_can_be_read(partition, batch, clock, disk):
