@@ -6,7 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("cold_start", "idle_memory", "idle_replicas", "fetch_sessions", "latency", "flush", "throughput", "connections")
+BENCHES = (
+    "cold_start",
+    "idle_memory",
+    "idle_replicas",
+    "fetch_sessions",
+    "latency",
+    "flush",
+    "throughput",
+    "connections",
+)
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """What the tests of this folder talk to: a real `zurau serve`, and a real Apache Kafka beside it.
 
 `ZURAU_AGAINST=apache-kafka` points the tests of clients at Apache Kafka instead: they hold there as well, so they say
-what Kafka does and not what we happen to do.
+what Kafka does and not what we happen to do. `ZURAU_AGAINST=cluster` points them at three brokers, where every topic
+has three replicas.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from apache_kafka import ApacheKafka, Unavailable, classpath
 from broker_process import ZurauBroker
 from driver import CLIENTS, Client, Member, available
+
+from zurau.testing import Cluster
+
+AGAINST = os.environ.get("ZURAU_AGAINST", "")
 
 _numbers = itertools.count(1)
 
@@ -43,8 +48,12 @@ def apache_kafka(kafka_classpath: str, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the broker that clients are tested against: one for the whole run."""
-    if os.environ.get("ZURAU_AGAINST") == "apache-kafka":
+    if AGAINST == "apache-kafka":
         yield request.getfixturevalue("apache_kafka").bootstrap
+        return
+    if AGAINST == "cluster":
+        with Cluster(brokers=3, default_replication_factor=3) as cluster:
+            yield cluster.bootstrap
         return
     with ZurauBroker(tmp_path_factory.mktemp("zurau")) as broker:
         yield broker.bootstrap
@@ -59,7 +68,7 @@ def make_topic(bootstrap: str) -> Callable[..., str]:
 
     def make(partitions: int = 1, **config: str) -> str:
         name = f"topic-{os.getpid()}-{next(_numbers)}"
-        topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=config)
         admin.create_topics([topic])[name].result(timeout=30)
         return name
 

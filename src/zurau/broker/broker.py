@@ -90,8 +90,7 @@ class Broker:
         that look for this one. `expected_brokers`: how many there will be at least, when a cluster is formed."""
         self.world = world
         self.clock = world.clock
-        self.workers = world.workers
-        self.randomness = world.randomness
+        self.workers, self.randomness = world.workers, world.randomness
         self.identity = identity
         self.settings = settings
         self.log_settings = log_settings
@@ -119,12 +118,7 @@ class Broker:
         self.metadata.on_changes = ImageChanges(self).follow
         self.groups = GroupCoordinators(world, group_settings, lambda: self.image)
         self.producer_ids = ProducerIds(self.controller)
-        self.fetch_sessions = FetchSessions(
-            settings.max_incremental_fetch_session_cache_slots,
-            settings.queued_max_request_bytes // 4,
-            world.clock,
-            world.randomness,
-        )
+        self.fetch_sessions = FetchSessions(settings, world)
         self.in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
         self.replication.on_proposal = self.in_sync.propose
         self._voter_changes = VoterChanges(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from zurau.ports import Clock, Randomness
+from zurau.broker.settings import BrokerSettings
+from zurau.ports import World
 from zurau.settings import INT32_MAX, MINUTE_MS
 
 #: From when on a session may have to go for another one.
@@ -38,11 +39,12 @@ class FetchSession(Protocol):
 
 
 class FetchSessions:
-    def __init__(self, slots: int, memory_bytes: int, clock: Clock, randomness: Randomness) -> None:
-        self._slots = slots
-        self._memory_bytes = memory_bytes
-        self._clock = clock
-        self._randomness = randomness
+    def __init__(self, settings: BrokerSettings, world: World) -> None:
+        self._slots = settings.max_incremental_fetch_session_cache_slots
+        #: A part of what all requests may hold: their connections are counted with it too.
+        self._memory_bytes = settings.queued_max_request_bytes // 4
+        self._clock = world.clock
+        self._randomness = world.randomness
         #: The one that was used longest ago is the first.
         self._sessions: dict[int, FetchSession] = {}
 

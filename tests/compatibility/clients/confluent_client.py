@@ -138,11 +138,11 @@ def admin(bootstrap, topic):
     seen = {}
     wait(
         client.create_topics(
-            [NewTopic(topic, num_partitions=2, replication_factor=1, config={"retention.ms": "60000"})]
+            [NewTopic(topic, num_partitions=2, replication_factor=-1, config={"retention.ms": "60000"})]
         )
     )
     seen["created"] = len(client.list_topics(timeout=10).topics[topic].partitions)
-    seen["created_twice"] = refusal(client.create_topics([NewTopic(topic, num_partitions=2, replication_factor=1)]))
+    seen["created_twice"] = refusal(client.create_topics([NewTopic(topic, num_partitions=2, replication_factor=-1)]))
     wait(client.create_partitions([NewPartitions(topic, 4)]))
     seen["grown"] = len(client.list_topics(timeout=10).topics[topic].partitions)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)

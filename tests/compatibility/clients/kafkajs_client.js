@@ -124,9 +124,9 @@ async function admin(kafka, { topic }) {
   await client.connect();
   const seen = {};
   const configEntries = [{ name: "retention.ms", value: "60000" }];
-  await client.createTopics({ topics: [{ topic, numPartitions: 2, replicationFactor: 1, configEntries }] });
+  await client.createTopics({ topics: [{ topic, numPartitions: 2, replicationFactor: -1, configEntries }] });
   seen.created = await partitionCount(client, topic);
-  const again = { topics: [{ topic, numPartitions: 2, replicationFactor: 1 }] };
+  const again = { topics: [{ topic, numPartitions: 2, replicationFactor: -1 }] };
   seen.created_twice = (await client.createTopics(again)) ? null : "TOPIC_ALREADY_EXISTS";
   await client.createPartitions({ topicPartitions: [{ topic, count: 4 }] });
   seen.grown = await partitionCount(client, topic);
