@@ -59,7 +59,7 @@ FIXED = {
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
         wire.kafka.frames.RESPONSE_BYTES_MAX node.slow_readers.PROGRESS_BYTES node.slow_readers.PATIENCE_MS
         node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS
-        broker.fetch_sessions.EVICTABLE_AFTER_MS partition.producers.PRODUCERS_MAX
+        broker.fetch_sessions.EVICTABLE_AFTER_MS api.kafka.reading.FOLLOWERS_EVERY_MS partition.producers.PRODUCERS_MAX
         machines.controller.names.NAME_CHARACTERS_MAX machines.controller.topics.PARTITIONS_MAX
         partition.validation.WAITING_BYTES_MAX records.pure_walk.PLACES_MAX log.compaction._TIMESTAMP_MAX
         records.record.UNPACKED_BYTES_MAX wire.kafka.frames.REQUEST_ELEMENTS_MAX

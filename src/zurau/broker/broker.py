@@ -304,6 +304,7 @@ class Broker:
             self.identity.directory_id,
             self._incarnation_id,
             listeners=self._listeners,
+            rack=self.settings.broker_rack or None,
             previous_broker_epoch=stop.broker_epoch if stop is not None else -1,
             metadata_directory=self.journal.facts(METADATA_LOG).directory,
         )

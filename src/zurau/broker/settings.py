@@ -22,6 +22,12 @@ class BrokerSettings:
     delete_topic_enable: bool = setting(True, "delete.topic.enable", doc="Whether topics can be deleted.")
 
     # Brokers among each other
+    broker_rack: str = setting(
+        "",
+        "broker.rack",
+        doc="Where this broker stands. Replicas are spread over racks, and consumers that give the same `client.rack` "
+        "read from a replica here (KIP-392).",
+    )
     broker_heartbeat_interval_ms: int = setting(
         400,
         "broker.heartbeat.interval.ms",

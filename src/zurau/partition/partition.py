@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from zurau.epochs import NO_EPOCH
 from zurau.errors import CorruptData, DiskFault, FlushFailed, Refused
 from zurau.ids import Epoch, Offset, TopicId, TopicPartition
 from zurau.journal.journal import LogNotes
@@ -33,6 +34,7 @@ from zurau.records.batch import APPEND_TIME_BIT, BatchHeader, parse_header, plac
 from zurau.records.compression import TooLarge
 from zurau.replica.core.events import LogStartMoved, RecordsWritten, SettingsChanged
 from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.reading import Reading, reading
 from zurau.replica.core.replica import ReplicaCore
 from zurau.replica.core.roles import Role
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -167,6 +169,15 @@ class Partition:
         """Refuse what only a leader may answer."""
         if not self.leads:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} is not led here at present")
+
+    def require_leader_heard(self) -> None:
+        """Refuse when this replica does not know what is committed now: it neither leads nor hears who does."""
+        if not (self.leads or self.shell.core.hears_leader) or self.is_broken:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} has no leader that is heard here")
+
+    def lacks(self, offset: Offset) -> bool:
+        """Whether the leader may have records at this offset, which this follower has not."""
+        return reading(self.shell.core, offset, NO_EPOCH) is Reading.ASK_ANOTHER
 
     # Getting in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -59,10 +59,12 @@ class Cluster:
 
     Settings are those of `zurau serve`, for all brokers. Without `dir` the data lives in a temporary directory and is
     removed at the end. With `cuts_clients=True` clients go through the cluster's network as well, so that `isolate`
-    and `cut_clients` keep a broker from them too.
+    and `cut_clients` keep a broker from them too. `racks`: where brokers stand, one after the other and over again.
     """
 
-    def __init__(self, brokers: int = 3, *, cuts_clients: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, brokers: int = 3, *, cuts_clients: bool = False, racks: Sequence[str] = (), **settings: Any
+    ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster has at least one broker, not {brokers}")
         load(TEST_DEFAULTS | settings)  # a wrong setting is noticed here, where it is written
@@ -70,6 +72,7 @@ class Cluster:
         self.cuts_clients = cuts_clients
         self._directory: str | None = settings.pop("dir", None)
         self._settings = settings
+        self._racks = racks
         self._temporary: str | None = None
         self._members: dict[int, _Member] = {}
         self.network: Network
@@ -253,6 +256,8 @@ class Cluster:
         member = self._members[broker]
         settings: dict[str, object] = TEST_DEFAULTS | self._settings
         settings |= {"kafka": member.kafka.address, "node_id": broker}
+        if self._racks:
+            settings["broker_rack"] = self._racks[(broker - 1) % len(self._racks)]
         if self.cuts_clients:
             settings["advertise"] = member.reached_by_clients
         if len(self._members) > 1:

@@ -47,7 +47,7 @@ class Node:
         self.broker = Broker(
             world,
             identity,
-            BrokerSettings(offsets_topic_num_partitions=2),
+            BrokerSettings(offsets_topic_num_partitions=2, broker_rack=f"rack-{self.id}"),
             LogSettings(),
             GroupSettings(),
             others=tuple(other for other in IDS if other != self.id),
@@ -143,10 +143,10 @@ class Cluster:
         (leader,) = [node for node in self.nodes.values() if node.id not in self.cut_off and node.leads(name)]
         return leader
 
-    def produce(self, topic: str, value: bytes) -> int:
+    def produce(self, topic: str, *values: bytes) -> int:
         client = SimulatedClient(self.leader_of(topic))
         client.broker.clock = self.clock
-        return client.produce(topic, client.batch(value)).error_code
+        return client.produce(topic, client.batch(*values)).error_code
 
     def read(self, topic: str) -> list[bytes]:
         """As clients do: what says who votes is passed over."""

@@ -88,8 +88,7 @@ async def _fetch_changed(session: ClientSession, request: FetchRequest, call: Ca
 
 
 async def _gather(readings: Readings, request: FetchRequest, call: Call) -> Gathering:
-    max_bytes = min(request.max_bytes, call.broker.settings.fetch_max_bytes)
-    gathering = Gathering(readings, max_bytes, request.isolation_level, call)
+    gathering = Gathering(readings, request, call)
     await gathering.run(request.min_bytes, request.max_wait_ms)
     return gathering
 
@@ -121,6 +120,7 @@ def _partition_data(reading: Reading, isolation_level: int) -> PartitionData:
         last_stable_offset=partition.last_stable_offset if partition else -1,
         log_start_offset=partition.log.start_offset if partition else -1,
         aborted_transactions=[] if isolation_level == READ_COMMITTED else None,
+        preferred_read_replica=reading.preferred,
         records=reading.data,
     )
     return data if reading.divergence is None else replace(data, diverging_epoch=reading.divergence)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
+from zurau.api.kafka.follower_reads import NO_REPLICA, find_preferred_replica
 from zurau.api.kafka.reading import Reading, Readings
 from zurau.api.timeouts import with_timeout
 from zurau.api.turns import InTurns
@@ -24,6 +25,7 @@ from zurau.records.batch import parse_header, walked_end
 from zurau.records.compression import Compression
 from zurau.settings import KIB, MIB
 from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.fetch import FetchRequest
 
 READ_COMMITTED = 1
 ZSTD_SINCE = 10
@@ -40,20 +42,22 @@ class Gathering:
 
     __slots__ = (
         "_call", "_clock", "_committed_only", "_found", "_has_dropped", "_has_news", "_has_room", "_limit",
-        "_max_bytes", "_readings", "_responses", "_size", "_turns", "looked_at",
+        "_max_bytes", "_rack_id", "_readings", "_responses", "_size", "_turns", "looked_at",
     )  # fmt: skip
 
-    def __init__(self, readings: Readings, max_bytes: int, isolation_level: int, call: Call) -> None:
+    def __init__(self, readings: Readings, request: FetchRequest, call: Call) -> None:
         self._readings = readings
-        self._max_bytes = max_bytes
-        self._committed_only = isolation_level == READ_COMMITTED
+        self._max_bytes = min(request.max_bytes, call.broker.settings.fetch_max_bytes)
+        self._committed_only = request.isolation_level == READ_COMMITTED
+        #: Given by consumers that would rather read from a follower near them (KIP-392).
+        self._rack_id = request.rack_id
         self._call = call
         self._responses = call.responses
         self._turns = call.broker.world.turns
         self._clock = call.broker.clock
         self._size = 0
         #: What the answer may take: what the client wants, or less while memory for answers is short.
-        self._limit = max_bytes
+        self._limit = self._max_bytes
         self._has_room = True
         #: Something must be told at once: an error, a divergence.
         self._has_news = False
@@ -67,6 +71,7 @@ class Gathering:
         began_ms = self._clock.monotonic_ms()
         deadline_ms = began_ms + max_wait_ms
         readings = self._readings
+        readings.look_at_followers(began_ms)
         due = readings.take_due()
         await self._look(due, deadline_ms)
         while len(readings) and not self._has_news and self._size < min(min_bytes, self._limit):
@@ -123,7 +128,7 @@ class Gathering:
             except Refused as refused:
                 self._refuse(reading, ErrorCode(refused.code))
             except OffsetOutOfRange:
-                self._refuse(reading, ErrorCode.OFFSET_OUT_OF_RANGE)
+                self._refuse(reading, _code_of_missing(reading))
             self._size += reading.size - before
 
     async def _wait_for_room(self, deadline_ms: float) -> int:
@@ -141,7 +146,8 @@ class Gathering:
         partition = self._open(reading)
         reading.seen_upto = partition.readable_upto(committed_only=self._committed_only)
         limit = self._limit_of(reading)
-        if reading.divergence is not None or (limit <= 0 and self._must_fit):
+        is_sent_away = reading.divergence is not None or reading.preferred != NO_REPLICA
+        if is_sent_away or (limit <= 0 and self._must_fit):
             reading.is_full = True
             return
         data = partition.read(reading.next_offset, min(limit, LOOP_READ_BYTES), reading.seen_upto)
@@ -195,7 +201,15 @@ class Gathering:
         if not reading.topic:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = reading.partition = self._call.broker.partition(reading.topic, wanted.partition)
-        partition.require_leadership()
+        if partition.leads:
+            if self._rack_id:
+                reading.preferred = find_preferred_replica(partition, self._rack_id, wanted.fetch_offset, self._call)
+                self._has_news = self._has_news or reading.preferred != NO_REPLICA
+        elif self._rack_id:
+            partition.require_leader_heard()
+            self._readings.at_followers[reading] = None
+        else:
+            partition.require_leadership()
         if reading.topic_id not in (NO_TOPIC_ID, partition.topic_id):
             raise Refused(ErrorCode.INCONSISTENT_TOPIC_ID)
         if wanted.current_leader_epoch != NO_EPOCH:
@@ -247,7 +261,7 @@ class Gathering:
     def _may_wait(reading: Reading) -> bool:
         """Or else nothing more will come, at least for a while."""
         partition = reading.partition
-        is_plain = not (reading.is_full or reading.error or reading.divergence)
+        is_plain = not (reading.is_full or reading.error)
         return is_plain and partition is not None and partition.fault is None
 
     async def _let_gather(self, began_ms: float, deadline_ms: float) -> None:
@@ -268,6 +282,12 @@ class Gathering:
             reading.forget()
             reading.is_full = False
         await self._look(again, deadline_ms)
+
+
+def _code_of_missing(reading: Reading) -> ErrorCode:
+    """A follower that lacks an offset does not call it out of range: a consumer would begin anew."""
+    lacks = reading.partition is not None and reading.partition.lacks(reading.next_offset)
+    return ErrorCode.OFFSET_NOT_AVAILABLE if lacks else ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 class Ended(Exception):

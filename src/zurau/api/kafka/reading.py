@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from zurau.ids import Offset, TopicId
+from zurau.api.kafka.follower_reads import NO_REPLICA
+from zurau.ids import BrokerId, Offset, TopicId
 from zurau.partition.partition import Partition
 from zurau.pending import Pending
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -19,6 +20,8 @@ from zurau.wire.kafka.messages.fetch import EpochEndOffset, FetchPartition
 #: By topic id from version 13 on, by name before.
 Key = tuple[str, TopicId, int]
 
+#: How often followers are looked at although nothing happens there.
+FOLLOWERS_EVERY_MS = 1000
 #: What a fetch holds for each of its partitions while it waits, besides the bytes of the request, and a session always.
 READING_BYTES = 600
 
@@ -38,6 +41,8 @@ class Reading(msgspec.Struct, eq=False):
     partition: Partition | None = None
     error: ErrorCode = ErrorCode.NONE
     divergence: EpochEndOffset | None = None
+    #: The follower that the client should read from instead.
+    preferred: BrokerId = NO_REPLICA
     #: Where the partition ended for this reader when it was last read.
     seen_upto: Offset = -1
     is_full: bool = False
@@ -69,7 +74,7 @@ class Reading(msgspec.Struct, eq=False):
     @property
     def has_news(self) -> bool:
         """Whether there is something to tell besides what was told before."""
-        if self.data or self.error or self.divergence is not None:
+        if self.data or self.error or self.divergence is not None or self.preferred != NO_REPLICA:
             return True
         partition = self.partition
         return partition is not None and (
@@ -82,19 +87,22 @@ class Reading(msgspec.Struct, eq=False):
         is_plain = partition is not None and not self.error and self.divergence is None
         self.told_high_watermark = partition.high_watermark if partition and is_plain else -1
         self.told_log_start = partition.log.start_offset if partition and is_plain else -1
-        self.error, self.divergence, self.is_full = ErrorCode.NONE, None, False
+        self.error, self.divergence, self.preferred, self.is_full = ErrorCode.NONE, None, NO_REPLICA, False
         self.forget()
 
 
 class Readings:
     """Invariant, between two fetches: a reading is waited for or due."""
 
-    __slots__ = ("_by_key", "_wake_up", "due", "is_closed")
+    __slots__ = ("_by_key", "_followers_due_ms", "_wake_up", "at_followers", "due", "is_closed")
 
     def __init__(self) -> None:
         self._by_key: dict[Key, Reading] = {}
         #: In the order in which they are looked at.
         self.due: dict[Reading, None] = {}
+        #: Those that are read from followers. No event tells that one does not hear its leader any more.
+        self.at_followers: dict[Reading, None] = {}
+        self._followers_due_ms = 0.0
         self.is_closed = False
         #: Whether somebody waits for one to be due.
         self._wake_up: Pending[None] | None = None
@@ -121,6 +129,16 @@ class Readings:
         if reading is not None:
             reading.stop_watching()
             self.due.pop(reading, None)
+            self.at_followers.pop(reading, None)
+
+    def look_at_followers(self, now_ms: float) -> None:
+        """Have all of them looked at now and then."""
+        if self.at_followers and now_ms >= self._followers_due_ms:
+            self._followers_due_ms = now_ms + FOLLOWERS_EVERY_MS
+            for reading in self.at_followers:
+                reading.stop_watching()
+                self.due[reading] = None
+            self.at_followers.clear()
 
     def take_due(self) -> list[Reading]:
         """Those to be looked at. Whoever takes them has them waited for or puts them back."""

@@ -130,6 +130,18 @@ class ReplicaCore(ABC):
         """Whose sessions speak for them here."""
         return self._role.quiesced_with if isinstance(self._role, Follower | Serving) else ()
 
+    @property
+    def hears_leader(self) -> bool:
+        """It leads, or follows somebody that has answered."""
+        if isinstance(self._role, Serving):
+            return True
+        return isinstance(self._role, Follower) and self._role.hears_leader
+
+    @property
+    @abstractmethod
+    def in_step(self) -> tuple[ReplicaId, ...]:
+        """Those that follow this leader and have what is committed, nearly; nobody when it does not lead."""
+
     @abstractmethod
     def refusal(self, *, acks_all: bool) -> str | None:
         """Why records cannot be written now; None if they can."""

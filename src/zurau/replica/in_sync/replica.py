@@ -68,6 +68,10 @@ class InSyncReplica(ReplicaCore):
         return self._role.maximal if isinstance(self._role, InSyncLeader) else ()
 
     @property
+    def in_step(self) -> tuple[ReplicaId, ...]:
+        return tuple(each for each in self._assignment.state.in_sync if each in self.followers)
+
+    @property
     def acknowledging(self) -> int:
         return len(self._assignment.state.in_sync)
 

@@ -79,15 +79,13 @@ class Replica(ReplicaCore):
     def voters(self) -> Voters:
         return self._state.voters
 
-    @property
-    def hears_leader(self) -> bool:
-        """It leads, or follows somebody that has answered."""
-        role = self._role
-        return isinstance(role, Leader) or (isinstance(role, Follower) and role.hears_leader)
-
     def is_caught_up(self, replica: ReplicaId) -> bool:
         """As its leader knows: it could be made a voter."""
         return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
+
+    @property
+    def in_step(self) -> tuple[ReplicaId, ...]:
+        return tuple(each for each in self.followers if self.is_caught_up(each))
 
     @property
     def acknowledging(self) -> int:
