@@ -10,6 +10,7 @@ CATCHES_EVERYTHING = {
     "src/pyspark_zurau/engine/steps.py": "a user's own file may fail in any way when it is imported",
     "src/pyspark_zurau/worker/pool.py": "closes what a task had borrowed, whatever ended the task, and raises it again",
     "src/zurau/chaos/load.py": "whatever a client did not expect itself is a finding, and is told",
+    "src/zurau/client/aio/carrier.py": "carries the error of its thread to everybody who waits for a record",
     "src/zurau/broker/outcomes.py": "work that nobody waits for: whatever went wrong with it is logged and told on",
     "src/zurau/node/connection.py": "a defect of ours costs one connection, not the broker; it is logged in full",
     "src/zurau/node/run.py": "gives back what was taken when the start fails, and raises it again",
@@ -50,6 +51,7 @@ def test_reasons_for_catching_everything_are_still_needed(source_files):
 
 #: Where a broad `except` does not raise a broken invariant again itself, and who does.
 BROKEN_LATER = {
+    "src/zurau/client/aio/carrier.py": "whoever waits for a record is told, and so is whoever closes the producer",
     "src/zurau/chaos/load.py": "it is a finding, and the run fails with it",
     "src/zurau/simulation/brokers/fibers.py": "carried to whoever waits for the work, as threads do",
     "src/zurau/simulation/brokers/search.py": "it is a finding, and the seed that shows it is told",
