@@ -35,10 +35,11 @@ from zurau.node.clock import SystemClock, SystemRandomness, read_boot_id
 from zurau.node.connection import Connection
 from zurau.node.connections import Connections
 from zurau.node.disk import RealDisk
+from zurau.node.flush_threads import FlushThreads
 from zurau.node.listener import Listener
 from zurau.node.run_futures import as_future
 from zurau.node.settings import Settings, listeners_of, peer_address_of
-from zurau.node.threads import FlushThread, Threads
+from zurau.node.threads import Threads
 from zurau.node.turns import LoopTurns
 from zurau.pending import start
 from zurau.ports import World, raise_it
@@ -64,7 +65,7 @@ class Node:
         self._lock: IO[bytes]
         self._turns: LoopTurns
         self._workers: Threads
-        self._flusher: FlushThread
+        self._flusher: FlushThreads
         self.broker: Broker
         self._upkeep: Upkeep
         self._connections: Connections
@@ -101,7 +102,7 @@ class Node:
         self._turns = LoopTurns(loop, counters)
         self._workers = Threads(loop, self._turns, WORKER_THREADS, "worker")
         disk = RealDisk(settings.node.dir)
-        self._flusher = FlushThread(loop, self._turns, disk if disk.has_quick_flush_all else None)
+        self._flusher = FlushThreads(loop, self._turns, disk if disk.has_quick_flush_all else None)
         clock = SystemClock(loop, self._turns)
         world = World(
             disk,

@@ -8,10 +8,12 @@ goes before those who have had their turn already.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from zurau.errors import Refused
@@ -24,42 +26,86 @@ T = TypeVar("T")
 class FairOrder(Generic[T]):
     """Who is next. Keeps what waits, and does nothing with it."""
 
-    __slots__ = ("_ends", "_now", "_numbers", "_waiting")
+    __slots__ = ("_clients", "_ends", "_now", "_numbers", "_size", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, int, Hashable, T]] = []
+        #: What each client has waiting, in its order, each with its number. No client is here with nothing.
+        self._waiting: dict[Hashable, deque[tuple[int, T]]] = {}
+        #: One entry for each of those: when its first piece begins, in virtual time, and the number of that piece.
+        self._clients: list[tuple[int, int, Hashable]] = []
+        self._size = 0
         self._numbers = count()
         self._now = 0
-        #: When each client's last piece is over, in virtual time.
+        #: When each client's last piece to have had its turn is over, in virtual time.
         self._ends: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return self._size
 
     def add(self, client: Hashable, piece: T) -> None:
-        begins = max(self._now, self._ends.get(client, 0))
-        self._ends[client] = begins + 1
-        heappush(self._waiting, (begins, next(self._numbers), client, piece))
+        self._size += 1
+        waiting = self._waiting.get(client)
+        if waiting is not None:
+            waiting.append((next(self._numbers), piece))
+        else:
+            self._waiting[client] = deque([(next(self._numbers), piece)])
+            self._stand_in_line(client)
 
-    def next(self) -> tuple[Hashable, T]:
-        self._now, _, client, piece = heappop(self._waiting)
+    def next(self, is_busy: Callable[[Hashable], bool] | None = None) -> tuple[Hashable, T] | None:
+        """The piece whose turn it is, of a client that is not busy; None if there is none."""
+        passed_over = []
+        try:
+            while self._clients:
+                entry = heappop(self._clients)
+                begins, _, client = entry
+                if is_busy is not None and is_busy(client):
+                    passed_over.append(entry)
+                    continue
+                self._now = max(self._now, begins)
+                return client, self._take_first(client, begins)
+            return None
+        finally:
+            for entry in passed_over:
+                heappush(self._clients, entry)
+
+    def _take_first(self, client: Hashable, begins: int) -> T:
+        self._size -= 1
+        self._ends[client] = begins + 1
+        waiting = self._waiting[client]
+        _, piece = waiting.popleft()
+        if waiting:
+            self._stand_in_line(client)
+        else:
+            del self._waiting[client]
         if len(self._ends) > 2 * (len(self._waiting) + 1):  # most are of clients that have had their turns
             self._ends = {each: ends for each, ends in self._ends.items() if ends > self._now}
-        return client, piece
+        return piece
+
+    def _stand_in_line(self, client: Hashable) -> None:
+        number, _ = self._waiting[client][0]
+        heappush(self._clients, (max(self._now, self._ends.get(client, 0)), number, client))
 
     def count(self, is_wanted: Callable[[T], bool]) -> int:
-        return sum(is_wanted(entry[3]) for entry in self._waiting)
+        return sum(is_wanted(piece) for waiting in self._waiting.values() for _, piece in waiting)
 
     def take(self, is_wanted: Callable[[T], bool]) -> list[T]:
         """All pieces of a kind, out of their turn."""
-        taken = [entry[3] for entry in sorted(self._waiting, key=lambda entry: entry[:2]) if is_wanted(entry[3])]
-        self._waiting = [entry for entry in self._waiting if not is_wanted(entry[3])]
-        heapify(self._waiting)
-        return taken
+        taken: list[tuple[int, T]] = []
+        for client, waiting in list(self._waiting.items()):
+            left = deque(entry for entry in waiting if not is_wanted(entry[1]))
+            taken += (entry for entry in waiting if is_wanted(entry[1]))
+            if left:
+                self._waiting[client] = left
+            else:
+                del self._waiting[client]
+        self._size -= len(taken)
+        self._clients = [entry for entry in self._clients if entry[2] in self._waiting]
+        heapify(self._clients)
+        return [piece for _, piece in sorted(taken, key=itemgetter(0))]
 
     def is_next(self, client: Hashable) -> bool:
         """Whether the next piece is this client's."""
-        return bool(self._waiting) and self._waiting[0][2] == client
+        return bool(self._clients) and self._clients[0][2] == client
 
 
 class FairQueue:
@@ -86,12 +132,12 @@ class FairQueue:
     def close(self, error: Callable[[], Refused]) -> None:
         """Begin nothing more, and tell those who wait. Whoever is at work is waited for by nobody."""
         self._closed = error
-        while self._order:
-            self._order.next()[1][1].fail(error())
+        while (waiting := self._order.next()) is not None:
+            waiting[1][1].fail(error())
 
     def _next(self) -> None:
-        while self._order and not self._is_busy:
-            _, (work, outcome) = self._order.next()
+        while not self._is_busy and (waiting := self._order.next()) is not None:
+            work, outcome = waiting[1]
             if not outcome.is_done:  # or else whoever asked has gone
                 self._is_busy = True
                 self._workers.run(work).then(partial(self._done, outcome))
