@@ -44,6 +44,10 @@ class File(Protocol):
         Only the loop asks for a read that may not block.
         """
 
+    def is_in_memory(self, position: int, length: int) -> bool:
+        """Whether reading that would not wait for the disk, as far as can be told without reading it. False where
+        nobody can tell."""
+
     def truncate(self, size: int) -> None: ...
 
     def write_again(self, position: int) -> None:

@@ -8,6 +8,7 @@ to do.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -210,3 +211,24 @@ def test_a_check_of_a_running_broker_finds_nothing(template, tmp_path):
         command = [sys.executable, "-m", "zurau", "log", "check", str(broker.directory / "data")]
         outcome = subprocess.run(command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False)
         assert (outcome.returncode, outcome.stdout) == (0, ""), outcome.stderr
+
+
+def test_a_payload_that_the_disk_changed_under_a_running_broker_is_not_handed_out(start_broker, connect):
+    broker = start_broker()
+    attacker = connect(broker)
+    attacker.create_topic("rotten")
+    for number in range(20):
+        assert attacker.produce("rotten", some_batch(b"%02d" % number * 5000)).base_offset == number
+    file = broker.directory / "data" / "rotten-0" / "00000000000000000000.log"
+    whole = file.read_bytes()
+    size = len(whole) // 20
+    descriptor = os.open(file, os.O_RDWR)
+    os.pwrite(descriptor, b"?", 8 * size + 5000)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)  # so the next read is from the disk
+    os.close(descriptor)
+    before = attacker.fetch("rotten", 0)
+    assert (before.error_code, bytes(before.records)) == (ErrorCode.NONE, whole[: 8 * size])
+    assert attacker.fetch("rotten", 8).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert bytes(attacker.fetch("rotten", 9).records) == whole[9 * size :]
+    assert "rotten-0: offset 8 damaged" in broker.log.read_text()

@@ -19,11 +19,12 @@ from contextlib import suppress
 from zurau.errors import CorruptData, DiskFault, UnreadableData
 from zurau.ids import Offset
 from zurau.log.batch_file import BatchFile, Place, SegmentEnd
+from zurau.log.cold_reads import ColdReads
 from zurau.log.files import SUFFIXES, segment_stem
 from zurau.log.index import OFFSET_ENTRY, OffsetIndex, TimeIndex
 from zurau.log.settings import LogSettings
 from zurau.ports import Buffer, Disk, WouldBlock
-from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header
+from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, first_wrong, parse_header
 from zurau.settings import INT32_MAX
 
 log = logging.getLogger("zurau.log")
@@ -36,8 +37,8 @@ class Segment(BatchFile):
     """The batches from `base_offset` up to the next segment's."""
 
     __slots__ = (
-        "_indexed_timestamp", "_reads_ended", "_unindexed_bytes", "first_timestamp", "index_is_wrong", "max_timestamp",
-        "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
+        "_cold_reads", "_indexed_timestamp", "_reads_ended", "_unindexed_bytes", "first_timestamp", "index_is_wrong",
+        "max_timestamp", "max_timestamp_offset", "offset_index", "paths", "stem", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +68,7 @@ class Segment(BatchFile):
         #: The last in the time index; None when nobody has looked.
         self._indexed_timestamp: int | None = None
         self._reads_ended: dict[Offset, int] = {}
+        self._cold_reads = ColdReads(end.position)
 
     # Writing
 
@@ -185,6 +187,7 @@ class Segment(BatchFile):
                 break
         if stop == start:
             return b""
+        is_cold = self._cold_reads.is_cold(self.file, start, stop, may_block=may_block)
         try:
             data = self.file.read(start, stop - start, may_block=may_block)
         except UnreadableData as fault:
@@ -193,7 +196,13 @@ class Segment(BatchFile):
         if len(data) < stop - start and not self.is_retired:
             self._look_closer(start + len(data), may_block=may_block)
             return b""
+        if is_cold and (wrong := first_wrong(data)) is not None:
+            self._scanned_bytes = 0  # if it was looked through before: that was not so then
+            self._look_closer(start + wrong, may_block=may_block)
+            return b""
         self._remember(next_offset, stop)
+        if is_cold:
+            self._cold_reads.ended(start, stop, end.position)
         return data
 
     def find(self, offset: Offset, *, may_block: bool = True) -> int:

@@ -24,10 +24,12 @@ from zurau.node import descriptors
 from zurau.node.tree import Tree, has_syncfs
 from zurau.ports import Buffer, WouldBlock
 from zurau.records.buffers import filled
-from zurau.settings import MIB
+from zurau.settings import KIB, MIB
 
 #: How much is rewritten at a time.
 REWRITE_BYTES = 1 * MIB
+#: Between two places at which is asked whether they are in memory. Any value is right; a smaller one sees more.
+PROBE_BYTES = 32 * KIB
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 #: What one `writev` takes.
@@ -235,6 +237,21 @@ class RealFile:
             raise _fault("read", self.path, error, kind) from error
         finally:
             self._disk._give_back(self)
+
+    def is_in_memory(self, position: int, length: int) -> bool:
+        """Asks at some places: what the system reads from a disk at a time is more than what lies between them."""
+        if not _NOWAIT:
+            return False
+        descriptor = self._disk._borrow(self)
+        byte = [bytearray(1)]
+        try:
+            for place in (*range(position, position + length, PROBE_BYTES), position + length - 1):
+                os.preadv(descriptor, byte, place, _NOWAIT)
+        except OSError:  # not in memory, or nobody can tell; a disk that cannot read says so when it is read
+            return False
+        finally:
+            self._disk._give_back(self)
+        return True
 
     def truncate(self, size: int) -> None:
         descriptor = self._disk._borrow(self)

@@ -36,6 +36,7 @@ COMPRESSION_MASK = 0x07
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">8xi")
+_LENGTH_AND_CRC = struct.Struct(">8xi5xI")
 #: Base offset, length, leader epoch.
 _PLACE = struct.Struct(">qii")
 _CRC = struct.Struct(">I")
@@ -143,6 +144,20 @@ def check_crc(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:
     """Whether the whole batch is in `buffer` and its checksum is right."""
     checked = memoryview(buffer)[position + CHECKED_FROM : position + header.length]
     return len(checked) == header.length - CHECKED_FROM and crc32.iscsi(checked) == header.crc
+
+
+def first_wrong(batches: Buffer) -> int | None:
+    """Where in these whole batches the first begins whose checksum is wrong; None if all are right."""
+    position, view, iscsi = 0, memoryview(batches), crc32.iscsi
+    while position < len(view):
+        if position + HEADER_BYTES > len(view):
+            return position
+        length, crc = _LENGTH_AND_CRC.unpack_from(view, position)
+        stop = position + LENGTH_PREFIX_BYTES + length
+        if not position + HEADER_BYTES <= stop <= len(view) or iscsi(view[position + CHECKED_FROM : stop]) != crc:
+            return position
+        position = stop
+    return None
 
 
 def stamp(buffer: bytearray | memoryview, base_offset: Offset, leader_epoch: Epoch, position: int = 0) -> BatchHeader:

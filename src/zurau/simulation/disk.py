@@ -319,6 +319,9 @@ class SimulatedFile:
             raise UnreadableData(f"cannot read {self.path}: the disk reports an error")
         return bytes(memoryview(self._content.seen)[position : position + length])
 
+    def is_in_memory(self, position: int, length: int) -> bool:
+        return self._content.is_cached
+
     def truncate(self, size: int) -> None:
         self._require_open()
         self._disk._operate()

@@ -122,5 +122,13 @@ def test_what_violates_the_machines_rules_is_damage_even_behind_a_gap(apply, par
 def test_a_flipped_bit_is_damage_with_what_to_do(apply, disk, partition, write):
     write(b"truth")
     disk.flip_bit(LOG, disk.read_file(LOG).index(b"truth"))
-    with pytest.raises(CorruptData, match=r"its checksum is wrong.*zurau log repair"):
+    with pytest.raises(CorruptData, match=r"t-0 is damaged at offset 0 .*zurau log repair"):
         Replay(partition, apply).catch_up(1)
+
+
+def test_a_flipped_bit_in_what_is_in_memory_is_damage_too(apply, clock, disk, partition, write):
+    write(b"truth")
+    disk.flip_bit(LOG, disk.read_file(LOG).index(b"truth"))
+    done = start(Replay(partition, apply).catch_up_in_turns(1, make_world(disk, clock).workers, EndlessTurn()))
+    with pytest.raises(CorruptData, match=r"its checksum is wrong.*zurau log repair"):
+        done.result()

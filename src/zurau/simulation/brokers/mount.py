@@ -128,6 +128,9 @@ class MountedFile:
         self._gate.read()
         return self._file.read(position, length, may_block=may_block)
 
+    def is_in_memory(self, position: int, length: int) -> bool:
+        return self._file.is_in_memory(position, length)
+
     def truncate(self, size: int) -> None:
         self._gate.change(f"truncate {self._file.path}")
         self._file.truncate(size)
