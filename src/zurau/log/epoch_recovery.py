@@ -41,12 +41,13 @@ def load_epochs(
         in_file = parse_epochs(content).marks if content is not None else []
         # Those whose batches are lost are forgotten, on disk too: other batches will come to their offsets.
         epochs = _merged([*in_file, *noted], checked, end)
-        if not in_file and segments[0].size:
+        starts = max(start_offset, segments[0].base_offset) if start_offset is not None else -1
+        if not in_file and segments[0].size and not (noted and noted[0].start_offset <= starts):
             raise CorruptData("it says nothing" if content is not None else "it is missing")
         if not epochs_fit(epochs, segments):
             raise CorruptData("it does not fit the batches")
         first = in_file[0].start_offset if in_file else 0
-        if start_offset is not None and first > max(start_offset, segments[0].base_offset):
+        if start_offset is not None and first > starts:
             # Believed, it would hide what lies before it. The file has no checksum.
             raise CorruptData("it begins later than the log")
         epochs_start = first

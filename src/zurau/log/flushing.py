@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from zurau.epochs import EpochHistory
+from zurau.epochs import EpochHistory, EpochMark
 from zurau.errors import DiskFault, FlushFailed
 from zurau.ids import Epoch, Offset
 from zurau.log import epochs as epoch_file
@@ -28,6 +28,8 @@ from zurau.settings import KIB
 
 #: Index entries kept in memory for the segment that is written to; more are written out at the next flush.
 INDEX_MEMORY_BYTES = 64 * KIB
+#: Marks of epochs that only the broker's journal has.
+NOTED_MARKS_MAX = 4
 
 
 class _Flush(msgspec.Struct):
@@ -38,8 +40,8 @@ class _Flush(msgspec.Struct):
     segments: list[tuple[Segment, int, int]]
     #: Segments whose time entries are being flushed, with how many offset entries may be written then.
     timed: list[tuple[Segment, int]]
-    epoch_changes: int
-    last_epoch: Epoch
+    #: How the epochs are that are written down with it; None if they are not.
+    epochs: tuple[int, Epoch] | None
 
 
 class FlushWork:
@@ -65,6 +67,7 @@ class FlushWork:
         if fault is not None:
             self._flushing.fault = FlushFailed(f"{self._flushing.directory}: {fault}")
             raise self._flushing.fault
+        self._flushing.is_parent_safe = True
         if self._epochs is not None:
             self._flushing.write_epochs(self._epochs)
 
@@ -73,8 +76,8 @@ class Flushing:
     """The flushes of one log. All but the work that `begin` hands out belongs to the loop."""
 
     __slots__ = (
-        "_disk", "_epochs", "_flushes", "_is_parent_safe", "_timed", "directory", "directory_changed",
-        "epoch_changes_noted", "epoch_changes_saved", "fault", "rolled", "saved_epoch",
+        "_disk", "_epochs", "_flushes", "_timed", "directory", "directory_changed", "epoch_changes_noted",
+        "epoch_changes_saved", "fault", "is_parent_safe", "rolled", "saved_epoch",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, epochs: EpochHistory, saved_epoch: Epoch) -> None:
@@ -95,7 +98,7 @@ class Flushing:
         self._flushes: deque[_Flush] = deque()
         self._timed: list[tuple[Segment, int]] = []
         #: Whether the name of the directory itself is known to be safe.
-        self._is_parent_safe = False
+        self.is_parent_safe = False
 
     @property
     def is_under_way(self) -> bool:
@@ -131,8 +134,11 @@ class Flushing:
             covered, left = self.rolled[:segments_max], self.rolled[segments_max:]
             end_offset = covered[-1].end.offset
         segments = [(one, len(one.time_index), len(one.offset_index)) for one in covered]
-        flush = _Flush(end_offset, segments, self._timed, self._epochs.change_count, self._epochs.last)
-        epochs = self.unsaved_epochs()
+        # What the broker's journal has noted is safe, and is written to the log's own file when that is closed. Two
+        # flushes more for each of thousands of logs, when all are first written to after a start, take many seconds.
+        epochs = self.unsaved_epochs() if self.has_unsafe_epochs or self._has_many_noted() else None
+        written = (self._epochs.change_count, self._epochs.last) if epochs is not None else None
+        flush = _Flush(end_offset, segments, self._timed, written)
         directory_changed = self.directory_changed
         self._flushes.append(flush)
         self.rolled, self._timed, self.directory_changed = left, [], False
@@ -149,9 +155,9 @@ class Flushing:
             self.write_epochs(epochs)
         elif directory_changed:
             self._disk.flush_directory(self.directory)
-        if not self._is_parent_safe:
+        if not self.is_parent_safe:
             self._disk.flush_directory(self.directory.rpartition("/")[0])
-            self._is_parent_safe = True
+            self.is_parent_safe = True
 
     def write_epochs(self, epochs: bytes) -> None:
         """Blocks until they are safe, and the names in the directory with them."""
@@ -160,8 +166,8 @@ class Flushing:
     def done(self, active: Segment) -> Offset:
         """The oldest flush is done. Returns the offset up to which the log is safe."""
         flush = self._flushes.popleft()
-        if flush.epoch_changes > self.epoch_changes_saved:
-            self.epoch_changes_saved, self.saved_epoch = flush.epoch_changes, flush.last_epoch
+        if flush.epochs is not None and flush.epochs[0] > self.epoch_changes_saved:
+            self.epoch_changes_saved, self.saved_epoch = flush.epochs
         for segment, offset_count in flush.timed:
             if not segment.is_retired:
                 segment.write_offsets(offset_count)
@@ -191,6 +197,14 @@ class Flushing:
         gone = set(map(id, segments))
         self.rolled = [segment for segment in self.rolled if id(segment) not in gone]
 
+    def unsaved_marks(self) -> list[EpochMark]:
+        """Those that the file of epochs does not have."""
+        return [mark for mark in self._epochs.marks if mark.epoch > self.saved_epoch]
+
+    def _has_many_noted(self) -> bool:
+        """The journal should not keep more and more for us, start after start."""
+        return self._epochs.change_count != self.epoch_changes_saved and len(self.unsaved_marks()) > NOTED_MARKS_MAX
+
     def unsaved_epochs(self) -> bytes | None:
         """What the file of epochs has to say, if it does not."""
         return encode_epochs(self._epochs) if self._epochs.change_count != self.epoch_changes_saved else None
@@ -200,12 +214,12 @@ class Flushing:
         for segment in (*self.rolled, active):
             segment.flush()
         self._disk.flush_directory(self.directory)
-        if not self._is_parent_safe:
+        if not self.is_parent_safe:
             self._disk.flush_directory(self.directory.rpartition("/")[0])
 
     def all_is_safe(self) -> None:
         """Somebody has flushed everything, the epochs too. No flush is under way."""
-        self.rolled, self._timed, self.directory_changed, self._is_parent_safe = [], [], False, True
+        self.rolled, self._timed, self.directory_changed, self.is_parent_safe = [], [], False, True
         self.epoch_changes_saved, self.saved_epoch = self._epochs.change_count, self._epochs.last
 
     def save_epochs(self) -> None:

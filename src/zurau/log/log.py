@@ -209,7 +209,7 @@ class Log(ReadableLog):
 
     def unsaved_marks(self) -> list[EpochMark]:
         """Those that its own file does not have."""
-        return [mark for mark in self.epochs.marks if mark.epoch > self._flushing.saved_epoch]
+        return self._flushing.unsaved_marks()
 
     def marks_noted(self, change_count: int) -> None:
         """The journal has the marks as they were at that count of changes."""
