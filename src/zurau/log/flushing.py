@@ -24,10 +24,13 @@ from zurau.log import epochs as epoch_file
 from zurau.log.epochs import encode_epochs
 from zurau.log.segment import Segment
 from zurau.ports import Disk
-from zurau.settings import KIB
+from zurau.settings import KIB, MIB
 
 #: Index entries kept in memory for the segment that is written to; more are written out at the next flush.
 INDEX_MEMORY_BYTES = 64 * KIB
+#: What is written to a segment and not flushed, also where nobody waits for a flush. When it is flushed at last, with a
+#: whole gigabyte, everybody else's flushes wait for that; and the system holds up who writes when it has too much.
+UNFLUSHED_BYTES_MAX = 64 * MIB
 #: Marks of epochs that only the broker's journal has.
 NOTED_MARKS_MAX = 4
 
@@ -76,11 +79,13 @@ class Flushing:
     """The flushes of one log. All but the work that `begin` hands out belongs to the loop."""
 
     __slots__ = (
-        "_disk", "_epochs", "_flushes", "_timed", "directory", "directory_changed", "epoch_changes_noted",
-        "epoch_changes_saved", "fault", "is_parent_safe", "rolled", "saved_epoch",
+        "_disk", "_epochs", "_flushed_bytes", "_flushes", "_timed", "directory", "directory_changed",
+        "epoch_changes_noted", "epoch_changes_saved", "fault", "is_parent_safe", "rolled", "saved_epoch",
     )  # fmt: skip
 
-    def __init__(self, disk: Disk, directory: str, epochs: EpochHistory, saved_epoch: Epoch) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, epochs: EpochHistory, saved_epoch: Epoch, flushed_bytes: int = 0
+    ) -> None:
         self._disk = disk
         self._epochs = epochs
         self.directory = directory
@@ -97,6 +102,8 @@ class Flushing:
         self.epoch_changes_noted = epochs.change_count
         self._flushes: deque[_Flush] = deque()
         self._timed: list[tuple[Segment, int]] = []
+        #: How much of the segment that is written to the last flush covers.
+        self._flushed_bytes = flushed_bytes
         #: Whether the name of the directory itself is known to be safe.
         self.is_parent_safe = False
 
@@ -117,6 +124,8 @@ class Flushing:
         """Whether there is something to do besides what was appended to the active segment."""
         if self.rolled or self._timed or active.index_memory_bytes > INDEX_MEMORY_BYTES:
             return True
+        if active.size - self._flushed_bytes > UNFLUSHED_BYTES_MAX:
+            return True
         return self._epochs.change_count != self.epoch_changes_saved and self.has_unsafe_epochs
 
     def begin(
@@ -133,6 +142,8 @@ class Flushing:
         if segments_max is not None and len(covered) > segments_max:
             covered, left = self.rolled[:segments_max], self.rolled[segments_max:]
             end_offset = covered[-1].end.offset
+        else:
+            self._flushed_bytes = active.size
         segments = [(one, len(one.time_index), len(one.offset_index)) for one in covered]
         # What the broker's journal has noted is safe, and is written to the log's own file when that is closed. Two
         # flushes more for each of thousands of logs, when all are first written to after a start, take many seconds.

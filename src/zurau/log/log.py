@@ -88,7 +88,7 @@ class Log(ReadableLog):
         self._saved = saved
         #: What a worker is writing down at present.
         self._saving: Checkpoint | None = None
-        self._flushing = Flushing(disk, directory, self.epochs, recovery.saved_epoch)
+        self._flushing = Flushing(disk, directory, self.epochs, recovery.saved_epoch, self._active.size)
         self._removals = Removals(disk, directory, recovery.leftovers, recovery.expired_mark)
         self._compaction: CompactionJob | None = None
         #: When the next tombstones may go. Not known after a restart until something else is compacted.

@@ -48,6 +48,7 @@ DRAWN: dict[str, int] = {
     "log.segment._REMEMBERED_READS": 1,
     "log.flushing.INDEX_MEMORY_BYTES": 0,
     "log.flushing.NOTED_MARKS_MAX": 0,
+    "log.flushing.UNFLUSHED_BYTES_MAX": 0,
     "log.compaction.KEYS_MAX": 1,
     "log.joining.JOINED_BYTES": 0,
     "log.compaction._DIGEST_BYTES": 8,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from zurau.errors import DiskFault, Refused
+from zurau.log import flushing as log_flushing
 from zurau.log.settings import LogSettings
 from zurau.partition import flushing
 from zurau.partition.flushing import RETRY_FLUSH_MS
@@ -53,6 +54,22 @@ def test_with_flush_os_and_no_limit_nothing_is_flushed_by_itself(clock, open_par
     write(partition)
     clock.advance(LONG_MS)
     assert partition.log.flushed_offset == 0
+
+
+def test_with_flush_os_no_more_than_so_many_bytes_wait_for_a_flush(clock, monkeypatch, open_partition, write):
+    partition = open_partition(LogSettings(flush="os"))
+    clock.advance(LONG_MS)
+    write(partition)
+    monkeypatch.setattr(log_flushing, "UNFLUSHED_BYTES_MAX", 2 * partition.log.size_bytes)
+    write(partition)
+    clock.advance(LONG_MS)
+    assert partition.log.flushed_offset == 0
+    write(partition)
+    clock.advance(LONG_MS)
+    assert partition.log.flushed_offset == 3
+    write(partition)
+    clock.advance(LONG_MS)
+    assert partition.log.flushed_offset == 3
 
 
 def test_a_flush_of_nothing_is_done_in_its_turn(clock, partition):
