@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from planted import in_brokers
+from planted import in_one
 
 from zurau.broker import broker as broker_module
 from zurau.broker import metadata_log as metadata_log_module
@@ -193,7 +193,7 @@ def freeze_without_a_topic(image: ClusterImage) -> Callable[[], Iterable[Any]]:
     return lambda: [record for record in records() if getattr(record, "name", "") != "orders"]
 
 
-def no_snapshot(disk: Disk, directory: str, log_start_offset: Offset) -> Snapshot:
+def no_snapshot(disk: Disk, directory: str, log_start_offset: Offset, log_end_offset: Offset) -> Snapshot:
     return snapshots_module.NO_SNAPSHOT
 
 
@@ -221,52 +221,50 @@ _hasty_work = {**shell_module._WORK, SaveVote: go_on_before_the_vote_is_safe}
 
 
 BROKER_MUTATIONS = (
-    in_brokers("a position is noted when it is written", 100, (Partition, "_write", note_what_is_written)),
-    in_brokers("a torn end of the journal is believed", 300, (frames_module, "_payload_at", believe_a_torn_end)),
-    in_brokers(
+    in_one("a position is noted when it is written", 100, (Partition, "_write", note_what_is_written)),
+    in_one("a torn end of the journal is believed", 300, (frames_module, "_payload_at", believe_a_torn_end)),
+    in_one(
         "a start is not noted", 300, (Journal, "begin", _nothing), (broker_module, "read_stop_mark", believe_any_stop)
     ),
-    in_brokers("a vote is not written down", 100, (LogNotes, "save_vote", _at_once)),
-    in_brokers("a replica votes before that is safe", 300, (shell_module, "_WORK", _hasty_work)),
-    in_brokers(
+    in_one("a vote is not written down", 100, (LogNotes, "save_vote", _at_once)),
+    in_one("a replica votes before that is safe", 300, (shell_module, "_WORK", _hasty_work)),
+    in_one(
         "a flush covers what came while it ran",
         100,
         (Log, "flush_done", safe_up_to_the_end),
         (LogFlushing, "_flushed", flushed_up_to_the_end),
     ),
-    in_brokers("names of new segments are not flushed", 100, (Flushing, "make_safe", flush_no_names)),
-    in_brokers("a segment that was rolled is not flushed", 100, (Flushing, "make_safe", flush_the_last_segment_only)),
-    in_brokers("a group of logs is not flushed", 100, (process_module, "flush_together", finish_without_a_flush)),
-    in_brokers(
+    in_one("names of new segments are not flushed", 100, (Flushing, "make_safe", flush_no_names)),
+    in_one("a segment that was rolled is not flushed", 100, (Flushing, "make_safe", flush_the_last_segment_only)),
+    in_one("a group of logs is not flushed", 100, (process_module, "flush_together", finish_without_a_flush)),
+    in_one(
         "a failed flush is tried again, believed", 300, (LogFlushing, "_failed", flush_again_and_believe_it), near=170
     ),
-    in_brokers(
+    in_one(
         "a compacted segment is swapped in before it is safe", 300, (CompactionJob, "_rewrite", rewrite_without_a_flush)
     ),
-    in_brokers("a torn batch is taken for whole", 300, (Scan, "_crc_is_right", _true)),
-    in_brokers("what is written counts as stored", 100, (ReplicaState, "stored", everything_written)),
-    in_brokers("a quick batch overtakes a slow one", 100, (ValidationQueue, "has_waiting", overtake)),
-    in_brokers(
+    in_one("a torn batch is taken for whole", 300, (Scan, "_crc_is_right", _true)),
+    in_one("what is written counts as stored", 100, (ReplicaState, "stored", everything_written)),
+    in_one("a quick batch overtakes a slow one", 100, (ValidationQueue, "has_waiting", overtake)),
+    in_one(
         "a snapshot of producers outlives their batches",
         300,
         (placement_module, "restore_producers", take_any_snapshot_of_producers),
     ),
-    in_brokers("producers are forgotten by a restart", 100, (placement_module, "restore_producers", know_no_producers)),
-    in_brokers(
-        "a machine replies before it is committed", 100, (MachineRuntime, "_release_when_committed", reply_at_once)
-    ),
-    in_brokers(
+    in_one("producers are forgotten by a restart", 100, (placement_module, "restore_producers", know_no_producers)),
+    in_one("a machine replies before it is committed", 100, (MachineRuntime, "_release_when_committed", reply_at_once)),
+    in_one(
         "topics are shown before they are committed",
         100,
         (ClusterView, "catch_up", show_what_is_decided),
         (Partition, "append_own", write_and_show),
     ),
-    in_brokers(
+    in_one(
         "a snapshot forgets the producer ids", 300, (metadata_snapshots_module, "freeze", freeze_without_producer_ids)
     ),
-    in_brokers("a snapshot forgets a topic", 300, (metadata_snapshots_module, "freeze", freeze_without_a_topic)),
-    in_brokers("a snapshot is not read", 300, (metadata_log_module, "load_newest", no_snapshot)),
-    in_brokers(
+    in_one("a snapshot forgets a topic", 300, (metadata_snapshots_module, "freeze", freeze_without_a_topic)),
+    in_one("a snapshot is not read", 300, (metadata_log_module, "load_newest", no_snapshot)),
+    in_one(
         "a deleted topic keeps its directories for a while",
         100,
         (Directories, "delete", delete_later),

@@ -1,7 +1,4 @@
-"""Bugs planted in the replica core, in the controller and in what joins them to real logs: see mutations.py.
-
-They are looked for in worlds of three real brokers.
-"""
+"""Bugs planted in the replica core and in the shell that joins it to a log. See mutations.py."""
 
 from __future__ import annotations
 
@@ -9,22 +6,25 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
-from planted import in_a_quorum, in_a_set
+from planted import held, in_a_quorum, in_sync
 
-from zurau.broker.broker import Broker
+from zurau.broker import placement as placement_module
 from zurau.epochs import EpochHistory, EpochMark, Position
-from zurau.ids import BrokerId, Offset, PartitionId, ReplicaId
-from zurau.machines.controller import in_sync as controller_module
-from zurau.machines.controller.image import PartitionImage
-from zurau.machines.controller.in_sync import Drafts
+from zurau.errors import OffsetOutOfRange
+from zurau.ids import Offset, ReplicaId
+from zurau.partition import runs as runs_module
 from zurau.partition import shell as shell_module
 from zurau.partition.partition import Partition
+from zurau.partition.producers import Producers
 from zurau.partition.shell import Shell
-from zurau.replica.core.effects import Truncate
-from zurau.replica.core.events import PartitionChanged, Received
+from zurau.pending import done
+from zurau.replica.core.effects import FetchSnapshot, Truncate
+from zurau.replica.core.events import PartitionChanged
 from zurau.replica.core.follower import Follower
+from zurau.replica.core.items import Batch, Item
 from zurau.replica.core.log_view import LogView
-from zurau.replica.core.messages import Fetched, Vote, VoteAnswer
+from zurau.replica.core.membership import Membership
+from zurau.replica.core.messages import Fetched, SnapshotPoint, Vote, VoteAnswer
 from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Role
 from zurau.replica.core.serving import Serving
@@ -34,6 +34,7 @@ from zurau.replica.in_sync.roles import InSyncLeader
 from zurau.replica.quorum import election, replica, voting
 from zurau.replica.quorum.leader import Leader
 from zurau.replica.quorum.replica import Replica
+from zurau.simulation.brokers.node import SimulatedNode
 
 # Divergence
 
@@ -81,7 +82,25 @@ def count_what_is_written(self: Leader, voter: Any) -> int:
 
 
 everything_written = property(lambda self: self.log.position)
-not_only_what_is_safe = property(lambda self: self._state.high_watermark)
+all_committed = property(lambda self: self.high_watermark)
+
+
+# Snapshots, retention and compaction
+
+
+def begin_without_an_epoch(self: LogView, mark: EpochMark) -> None:
+    _restart(self, mark)
+    self.epochs.truncate(Position(-1, -1))
+
+
+def ask_again_with_every_answer(self: ReplicaState, leader: ReplicaId, point: SnapshotPoint) -> None:
+    self.effects.append(FetchSnapshot(leader, point))
+
+
+def only_dense_offsets(self: LogView, item: Item) -> None:
+    begins = item.base_offset if isinstance(item, Batch) else item.start_offset
+    assert begins == self.end_offset, f"{item} would leave a gap after {self.end_offset}"
+    _append(self, item)
 
 
 # Counting
@@ -135,12 +154,6 @@ def no_time_to_answer(self: ReplicaState, duration_ms: int) -> int:
     )
 
 
-def patience_begins_anew(self: Follower) -> None:
-    if self.has_fetched and self._state.leader is not None:
-        self._hear_again()
-    _ask(self)
-
-
 # In-sync replicas
 
 known_in_sync = property(lambda self: self._assignment.state.in_sync)
@@ -161,10 +174,8 @@ def commit_by_too_few(self: InSyncLeader) -> None:
         _count_in_sync(self)
 
 
-def believe_any_epoch(self: InSyncReplica, event: Any) -> Any:
-    if isinstance(event, Received):
-        event = Received(msgspec.structs.replace(event.message, epoch=self._state.epoch))
-    return _in_sync_handle(self, event)
+def believe_any_epoch(self: InSyncReplica, message: Any) -> Any:
+    return _in_sync_receive(self, msgspec.structs.replace(message, epoch=self._state.epoch))
 
 
 def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
@@ -173,31 +184,6 @@ def hear_what_is_replayed(self: InSyncReplica, event: Any) -> Any:
         self._partition_changed(event.partition)
         return None
     return _in_sync_handle(self, event)
-
-
-# The controller
-
-
-def accept_any_state(image: Any, command: Any) -> PartitionImage:
-    known = image.partition(command.partition)
-    return _check_current(image, msgspec.structs.replace(command, partition_epoch=known.partition_epoch))
-
-
-def anybody_may_lead(self: Drafts, key: PartitionId, partition: PartitionImage) -> ReplicaId | None:
-    able = [each for each in partition.replica_ids if self.is_able(key, partition, each)]
-    return max(able, default=None)
-
-
-def may_always_join(*_: Any) -> bool:
-    return True
-
-
-def shrink_to_nobody(self: Drafts, key: PartitionId, broker: BrokerId) -> None:
-    """Whoever left last leads on its own, whatever it has."""
-    known = self[key]
-    rest = tuple(each for each in known.replica_ids if each.broker != broker)[:1]
-    if any(each.broker == broker for each in known.in_sync):
-        self.put(key, in_sync=rest, leader=None)
 
 
 # The shell, the partition and their places
@@ -222,12 +208,24 @@ def serve_to_the_end(self: Partition, *, committed_only: bool = False) -> Offset
     return self.log.end_offset
 
 
-def open_before_it_is_registered(self: Broker, topic: Any) -> None:
-    self._openings.begin(topic)
+def no_waiting(self: Partition, offset: Offset, max_bytes: int, upto: Offset, *, may_block: bool = False) -> bytes:
+    if offset > upto:
+        raise OffsetOutOfRange(offset)
+    return _partition_read(self, offset, max_bytes, upto, may_block=may_block)
 
 
 def release_writers_when_written(self: Partition, offset: Offset) -> Any:
-    return shell_module._DONE
+    return done(None)
+
+
+def same_directory(self: SimulatedNode) -> None:
+    number = self.disk_number
+    _replace_disk(self)
+    self.disk_number = number
+
+
+def _at_once(*_: Any) -> Any:
+    return done(None)
 
 
 def _nothing(*_: Any) -> None:
@@ -243,53 +241,178 @@ def _false(*_: Any, **__: Any) -> bool:
 
 
 _truncate = ReplicaState.truncate
+_append = LogView.append
+_restart = LogView.restart
 _randomized_deadline = ReplicaState.randomized_deadline
 _fetched = Follower._fetched
 _follower_receive = Follower.receive
 _stored = Serving.stored_by
 _enter = Replica._enter
-_ask = Follower._ask
+_partition_read = Partition.read
+_replace_disk = SimulatedNode.replace_disk
 _time_passed = InSyncLeader.time_passed
 _count_in_sync = InSyncLeader._count
 _in_sync_handle = InSyncReplica._handle
-_check_current = controller_module._check_current
+_in_sync_receive = InSyncReplica._receive
 _shell_truncate = Shell._truncate
 _hasty_work = {**shell_module._WORK, Truncate: truncate_and_go_on}
 
 
 REPLICA_MUTATIONS = (
-    in_a_quorum("logs are compared by offset only", 60, (LogView, "where_diverging", diverging_by_offset)),
+    in_a_quorum("logs are compared by offset only", 20, (LogView, "where_diverging", diverging_by_offset), near=10),
     in_a_quorum(
-        "a follower truncates to its high watermark", 60, (ReplicaState, "truncate", truncate_to_high_watermark)
+        "a follower truncates to its high watermark", 20, (ReplicaState, "truncate", truncate_to_high_watermark), near=2
     ),
-    in_a_quorum("a follower fetches on before it has flushed", 60, (ReplicaState, "stored", everything_written)),
-    in_a_quorum("a leader counts itself before it has flushed", 60, (Serving, "stored_by", count_what_is_written)),
+    in_a_quorum(
+        "a follower fetches on before it has flushed", 20, (ReplicaState, "stored", everything_written), near=5
+    ),
+    in_a_quorum("a leader counts itself before it has flushed", 20, (Serving, "stored_by", count_what_is_written)),
     in_a_quorum(
         "what older epochs wrote is counted",
-        60,
+        20,
         (Progress, "stored_in", count_older_epochs),
         (Serving, "stored_by", count_itself_in_older_epochs),
     ),
-    in_a_quorum("a late answer is taken for the awaited one", 60, (Follower, "receive", any_answer_will_do)),
-    in_a_quorum("a vote is given twice in an epoch", 60, (voting, "may_vote", _always)),
-    in_a_quorum("a vote is given to a shorter log", 60, (voting, "would_vote", look_at_the_epoch_only)),
+    in_a_quorum("a late answer is taken for the awaited one", 20, (Follower, "receive", any_answer_will_do)),
+    in_a_quorum("a vote is given twice in an epoch", 20, (voting, "may_vote", _always)),
+    in_a_quorum("a vote is given to a shorter log", 20, (voting, "would_vote", look_at_the_epoch_only), near=6),
     in_a_quorum(
         "votes of an earlier election are counted",
-        60,
+        20,
         (replica, "_may_be_older", anything_but_data),
         (election._Round, "receive", count_any_answer),
+        near=1,
     ),
-    in_a_quorum("a leader that restarts leads on", 60, (Replica, "_enter", lead_on_after_a_restart)),
+    in_a_quorum("a leader that restarts leads on", 20, (Replica, "_enter", lead_on_after_a_restart)),
     in_a_quorum(
-        "the high watermark moves before the truncation", 60, (Follower, "_fetched", high_watermark_before_the_cut)
+        "the high watermark moves before the truncation",
+        20,
+        (Follower, "_fetched", high_watermark_before_the_cut),
+        near=10,
     ),
-    in_a_quorum("what follows a truncation does not wait for it", 60, (shell_module, "_WORK", _hasty_work)),
-    in_a_quorum("followers note no producers", 60, (Partition, "replicated", followers_note_no_producers)),
-    in_a_set("a leader counts only whom it knows to be in sync", 60, (InSyncLeader, "maximal", known_in_sync)),
-    in_a_set("a leader counts only whom it wants in sync", 60, (InSyncLeader, "maximal", property(wished_in_sync))),
-    in_a_set("somebody who is not in sync is elected", 60, (Drafts, "choose_leader", anybody_may_lead)),
-    in_a_set("who left last leads, whatever it has", 60, (Drafts, "leave", shrink_to_nobody)),
-    in_a_set("logs are compared by offset only, in sync", 60, (LogView, "where_diverging", diverging_by_offset)),
-    in_a_set("a replica is in sync without the leader's mark", 60, (Progress, "stored_in", count_older_epochs)),
-    in_a_set("a follower fetches on before it has flushed, in sync", 60, (ReplicaState, "stored", everything_written)),
+    in_a_quorum("what follows a truncation does not wait for it", 20, (shell_module, "_WORK", _hasty_work), near=2),
+    in_a_quorum("followers note no producers", 20, (Partition, "replicated", followers_note_no_producers)),
+    in_sync("a leader counts only whom it knows to be in sync", 20, (InSyncLeader, "maximal", known_in_sync), near=2),
+    in_sync(
+        "a leader counts only whom it wants in sync", 20, (InSyncLeader, "maximal", property(wished_in_sync)), near=2
+    ),
+    in_sync("logs are compared by offset only, in sync", 20, (LogView, "where_diverging", diverging_by_offset), near=8),
+    in_sync("a replica is in sync without the leader's mark", 20, (Progress, "stored_in", count_older_epochs), near=1),
+    in_sync(
+        "a follower fetches on before it has flushed, in sync", 20, (ReplicaState, "stored", everything_written), near=1
+    ),
+    in_a_quorum(
+        "a wiped disk keeps its identity",
+        20,
+        (SimulatedNode, "replace_disk", same_directory),
+        only=("Wipe", "LeaderLost"),
+        near=2,
+    ),
+    held(
+        "a truncation drops the mark at its offset",
+        "unit/test_epochs.py::test_a_mark_at_exactly_the_cut_stays_if_its_epoch_is_common",
+        (EpochHistory, "truncate", forget_mark_at_the_cut),
+    ),
+    in_a_quorum("a truncation keeps marks of later epochs", 20, (EpochHistory, "truncate", cut_by_offset_only), near=4),
+    held(
+        "retention forgets the epoch before the start",
+        "unit/test_epochs.py::test_the_epoch_of_the_last_record_before_the_start_is_remembered",
+        (EpochHistory, "advance_start", forget_epoch_before_the_start),
+    ),
+    in_a_quorum("voters change while a change is open", 20, (Membership, "is_settled", _always)),
+    held(
+        "a round of votes gives nobody time to answer",
+        "unit/replica/test_lost_leaders.py::test_who_would_not_vote_is_asked_again_and_who_did_not_is_not",
+        (ReplicaState, "randomized_deadline", no_time_to_answer),
+    ),
+    held(
+        "a leader never resigns",
+        "unit/replica/test_quiescence.py::test_a_leader_resigns_when_no_majority_was_heard_since_its_quiescence_ended",
+        (Leader, "_quorum_lost_ms", never),
+    ),
+    held(
+        "a proposal is forgotten before it is answered",
+        "unit/replica/test_in_sync_replica.py::test_a_proposal_stands_until_it_is_answered_though_nobody_would_make_it_now",
+        (InSyncLeader, "time_passed", forget_what_was_asked),
+    ),
+    held(
+        "a high watermark is noted before it is flushed",
+        "unit/replica/test_in_sync_replica.py::test_what_was_flushed_before_a_cut_does_not_let_retention_go_further",
+        (ReplicaState, "safe_high_watermark", all_committed),
+    ),
+    held(
+        "too few replicas commit",
+        "unit/replica/test_in_sync_replica.py::test_nothing_is_accepted_or_committed_by_fewer_than_the_topic_asks_for",
+        (InSyncLeader, "_count", commit_by_too_few),
+    ),
+    held(
+        "an answer of another epoch is taken",
+        "unit/replica/test_in_sync_replica.py::test_an_answer_of_another_epoch_is_not_taken",
+        (InSyncReplica, "_receive", believe_any_epoch),
+    ),
+    held(
+        "metadata from before a start is heard",
+        "unit/replica/test_in_sync_replica.py::test_what_was_decided_before_this_start_was_registered_is_not_heard",
+        (InSyncReplica, "_handle", hear_what_is_replayed),
+    ),
+    held(
+        "a log begins anew without an epoch",
+        "unit/replica/test_storage.py::test_the_effects_that_shorten_a_log_leave_the_log_that_the_replica_knows",
+        (LogView, "restart", begin_without_an_epoch),
+    ),
+    held(
+        "a snapshot is asked for again while it comes",
+        "unit/replica/test_snapshots.py::test_a_snapshot_that_stops_coming_is_asked_for_again",
+        (ReplicaState, "fetch_snapshot", ask_again_with_every_answer),
+    ),
+    held(
+        "a compacted log cannot be followed",
+        "stories/test_replica_stories.py::test_replicas_behave_as_their_story_tells[compacted_log]",
+        (LogView, "append", only_dense_offsets),
+    ),
+    held(
+        "a follower keeps what the leader has deleted",
+        "unit/replica/test_high_watermark.py::test_a_follower_deletes_what_its_leader_has_deleted_when_it_knows_that_it_is_committed",
+        (ReplicaState, "follow_start", _false),
+    ),
+    held(
+        "producers are remembered across a truncation",
+        "unit/partition/test_shell.py::test_producers_of_what_was_truncated_are_forgotten",
+        (Partition, "truncated", keep_producers),
+    ),
+    held(
+        "a retry is written again",
+        "stories/test_replica_stories.py::test_replicas_behave_as_their_story_tells[snapshot_catch_up]",
+        (Producers, "find_repeated", _nothing),
+    ),
+    held(
+        "a consumer reads to the end of the log",
+        "unit/api/kafka/test_produce.py::test_a_batch_for_which_nobody_waits_is_flushed_a_little_later",
+        (Partition, "readable_upto", serve_to_the_end),
+    ),
+    held(
+        "an offset behind the high watermark is out of range",
+        "unit/partition/test_partition.py::test_nothing_above_the_limit_is_read",
+        (Partition, "read", no_waiting),
+    ),
+    held(
+        "who does not lead answers consumers",
+        "unit/broker/test_brokers_together.py::test_consumers_read_from_the_leader",
+        (Partition, "require_leadership", _nothing),
+    ),
+    held(
+        "a record is acknowledged when it is written",
+        "unit/partition/test_partition.py::test_the_high_watermark_moves_when_the_disk_has_it",
+        (Partition, "wait_committed", release_writers_when_written),
+    ),
+    held(
+        "a damaged log is shortened and votes on",
+        "unit/broker/test_brokers_together.py::test_a_replica_that_has_lost_what_it_promised_begins_anew_under_another_name",
+        (placement_module, "has_lost_something", _false),
+    ),
+    held(
+        "a damaged batch is sent",
+        "unit/partition/test_runs.py::test_damage_is_not_passed_on",
+        (runs_module, "check_crc", _always),
+    ),
 )

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from broker_mutations import BROKER_MUTATIONS
@@ -16,15 +17,17 @@ from broker_mutations import BROKER_MUTATIONS
 from zurau.cli.main import main
 from zurau.simulation.brokers.cluster import SimulatedCluster
 from zurau.simulation.brokers.faults import KINDS, Pause
+from zurau.simulation.brokers.invariants import INVARIANTS
 from zurau.simulation.brokers.process import Process
 from zurau.simulation.brokers.search import LONE, Kind, faults_of, run_seed, search, swarm_of
 
+ROOT = Path(__file__).parents[2]
 #: The same ones every time, so that a change that breaks something is told from one that was unlucky.
 SEEDS = [int(os.environ["ZURAU_SEED"])] if "ZURAU_SEED" in os.environ else range(0, 10, 5)
 KINDS_OF_WORLDS = [LONE, *(Kind(brokers, mode) for brokers in (3, 5) for mode in ("quorum", "isr"))]
-#: And 150 more of one broker. CI takes other ones for every commit, whose name it gives here: so they are fresh, and
+#: And 150 more, 30 of each kind. CI takes other ones for every commit, whose name it gives here: so they are fresh, and
 #: yet the same when the same commit is tried again.
-FRESH_TESTS, FRESH_EACH = range(30), 5
+FRESH_EACH = 30
 FIRST_FRESH = int(os.environ.get("ZURAU_FRESH_SEEDS", "3e8"), 16) * 1000
 PRINT_SUM = (
     "from zurau.simulation.brokers.search import Kind, run_seed;"
@@ -45,10 +48,10 @@ def test_no_invariant_breaks_and_everything_becomes_whole(kind, first_seed):
 
 
 @pytest.mark.skipif("ZURAU_SEED" in os.environ, reason="one seed is replayed")
-@pytest.mark.parametrize("number", FRESH_TESTS)
+@pytest.mark.parametrize("number", range(FRESH_EACH))
 def test_no_invariant_breaks_in_many_more_histories(number):
-    for seed in range(FIRST_FRESH + number * FRESH_EACH, FIRST_FRESH + (number + 1) * FRESH_EACH):
-        require_held(LONE, seed)
+    for kind in KINDS_OF_WORLDS:
+        require_held(kind, FIRST_FRESH + number)
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
@@ -98,6 +101,23 @@ def test_what_comes_up_during_pauses_happens_in_its_order():
     assert happened == [10, 30, 40, 50]
 
 
+def test_only_faults_of_the_kinds_that_are_asked_for_strike():
+    kind = Kind(3, only=("Split", "Kill"))
+    assert {type(fault).__name__ for seed in range(5) for fault in faults_of(kind, seed)} == {"Split", "Kill"}
+    assert "--only Split,Kill" in search(kind).command(1)
+
+
+def test_a_kind_of_fault_that_there_is_not_is_refused():
+    with pytest.raises(SystemExit) as exit_:
+        main(["simulate", "--only", "Flood"])
+    assert exit_.value.code == 2
+
+
+@pytest.mark.parametrize("name", [*INVARIANTS, *KINDS])
+def test_the_page_explains_what_is_checked_and_what_goes_wrong(name):
+    assert f"| {name} |" in (ROOT / "docs/simulation.md").read_text()
+
+
 def test_a_world_says_how_large_it_is():
     assert "1 brokers" in str(swarm_of(LONE, 3))
 
@@ -132,6 +152,21 @@ def test_the_command_exits_with_one_and_shows_the_faults_when_something_breaks(c
     assert exit_.value.code == 1
     assert "the rule  " in said
     assert "see it again: zurau simulate --brokers 1 --first-seed" in said
+
+
+def test_the_command_tells_one_seed_in_words(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["simulate", "--first-seed", "3", "--seeds", "1", "--faults", "none", "--transcript", "-"])
+    said = capsys.readouterr().out
+    assert exit_.value.code == 0
+    assert "is leader in epoch" in said
+    assert "!! calm" in said
+
+
+def test_a_fault_that_a_seed_does_not_have_is_refused():
+    with pytest.raises(SystemExit) as exit_:
+        main(["simulate", "--faults", "9999"])
+    assert exit_.value.code == 2
 
 
 def test_the_command_says_how_much_it_has_seen(capsys):

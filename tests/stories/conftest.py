@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 REWRITE = os.environ.get("ZURAU_REWRITE_STORIES") == "1"
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 from msgspec.structs import replace
+from replica_disk import DamagedBatch, ReplicaDisk, header
 
 from zurau.errors import Refused
 from zurau.ids import BrokerId
@@ -49,7 +49,6 @@ from zurau.replica.core.events import (
     VoterChangeAsked,
 )
 from zurau.replica.core.identity import ReplicaId
-from zurau.replica.core.items import Batch
 from zurau.replica.core.messages import EndEpoch, Message, SnapshotPoint, Vote, VoteAnswer
 from zurau.replica.core.partition_state import PartitionState
 from zurau.replica.core.recovery import is_intact
@@ -57,10 +56,7 @@ from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import ReplicaSettings
 from zurau.replica.in_sync.replica import InSyncReplica
 from zurau.replica.quorum.replica import Replica
-from zurau.simulation.cluster.memory import Folders, Memory
-from zurau.simulation.cluster.snapshots import Snapshot, header
-from zurau.simulation.cluster.storage import DamagedBatch, ReplicaDisk
-from zurau.simulation.cluster.transcript import effect_in_words, in_words
+from zurau.simulation.brokers.words import effect_in_words, in_words
 
 FOLDER = Path(__file__).parent / "replica"
 STORIES = sorted(FOLDER.glob("*.txt"))
@@ -96,10 +92,8 @@ class Stage:
         #: Disks as they were when somebody copied them.
         self.copies: dict[ReplicaId, ReplicaDisk] = {}
         #: What leaders hand out of what retention has removed, until it arrives.
-        self.snapshots: dict[ReplicaId, tuple[SnapshotPoint, Snapshot]] = {}
+        self.snapshots: dict[ReplicaId, tuple[SnapshotPoint, bytes]] = {}
         self.snapshots_wait = False
-        #: Batches that compaction has removed somewhere.
-        self.compacted: dict[int, Batch] = {}
 
     # Telling
 
@@ -147,16 +141,14 @@ class Stage:
             )
         list(self.happen(replica, TimePassed()))
 
-    def crash(self, name: str) -> None:
+    def crash(self, name: str, *, loses: bool = False) -> None:
         replica = named(name)
         del self.replicas[replica]
-        self.disks[replica].crash(Random(0), loses=False)
+        self.disks[replica].crash(loses=loses)
         self.flushes = [each for each in self.flushes if each[0] != replica]
 
     def lose_power(self, name: str) -> None:
-        disk = self.disks[named(name)]
-        disk._writes.clear()
-        self.crash(name)
+        self.crash(name, loses=True)
 
     def lose_disk(self, name: str, new_name: str) -> Iterator[str]:
         if named(name) in self.replicas:
@@ -175,10 +167,7 @@ class Stage:
         yield from self.start(new_name)
 
     def flip_bit(self, offset: str, name: str) -> None:
-        disk = self.disks[named(name)]
-        place = next(index for index, item in enumerate(disk.seen.items) if disk.seen.ends[index] == int(offset) + 1)
-        disk.seen.damaged.add(place)
-        disk.safe.damaged.add(place)
+        self.disks[named(name)].flip_bit(int(offset))
 
     def delay_snapshots(self) -> None:
         self.snapshots_wait = True
@@ -197,10 +186,8 @@ class Stage:
 
     def send_again(self, value: str, name: str) -> Iterator[str]:
         """A producer has not heard of it, and repeats it."""
-        disk = self.disks[named(name)]
-        producers = Memory(disk, Folders(), disk.high_watermark).producers
         try:
-            known = producers.find_repeated(header(value.encode()))
+            known = self.disks[named(name)].producers().find_repeated(header(value.encode()))
         except Refused as refused:
             yield f"{name} refuses: {refused}"
             return
@@ -239,11 +226,7 @@ class Stage:
         yield from self.happen(named(name), LogStartMoved(int(offset)))
 
     def compact(self, first: str, last: str, name: str) -> None:
-        disk, places = self.disks[named(name)], iter(range(1 << 30))
-        wanted = range(int(first), int(last) + 1)
-        batches = [each for each in disk.seen.since(disk.start_offset) if each.voters is None][:-1]
-        gone = disk.compact(disk.high_watermark, lambda: batches[next(places)].base_offset in wanted)
-        self.compacted.update({batch.base_offset: batch for batch in gone})
+        self.disks[named(name)].compact(int(first), int(last))
 
     def decide(self, leader: str, names: str) -> Iterator[str]:
         """The controller's word, as a change of what it said before."""
@@ -299,9 +282,9 @@ class Stage:
         match effect:
             case Append(items):
                 for item in items:
-                    disk.append(item, self.compacted)
+                    disk.write(item)
             case Truncate(point):
-                disk.cut(point)
+                disk.write(point)
             case SaveVote(epoch, voted_for):
                 disk.epoch, disk.voted_for = epoch, voted_for
             case StartFlush(number):
@@ -324,7 +307,7 @@ class Stage:
 
     def move_start(self, replica: ReplicaId, effect: AdvanceStart | RestartLog) -> None:
         if isinstance(effect, RestartLog):
-            self.disks[replica].restart(effect.point, 0, self.snapshots[replica][1])
+            self.disks[replica].restart(effect.point, self.snapshots[replica][1])
         else:
             self.disks[replica].expire(effect.offset)
 

@@ -74,7 +74,7 @@ def test_whoever_carries_errors_on_lets_broken_invariants_out(source_files):
 
 
 #: A simulation exists to find assertions that fail, and to say how it found them; a process ends by one.
-FINDS_ASSERTIONS = {"src/zurau/simulation/cluster/replica_group.py", "src/zurau/node/run.py"}
+FINDS_ASSERTIONS = {"src/zurau/node/run.py"}
 
 
 def test_no_assertion_is_ever_caught(source_files):

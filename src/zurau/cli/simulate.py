@@ -1,4 +1,4 @@
-"""`zurau simulate`: brokers and clusters of replicas that have a bad day, from seeds."""
+"""`zurau simulate`: brokers that have a bad day, from seeds."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class SimulationMode(StrEnum):
 def simulate(
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many histories.")] = 100,
     first_seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the first one.")] = 0,
-    brokers: Annotated[
-        int | None, typer.Option(min=1, max=5, metavar="N", help="Whole brokers, so many; without: replicas alone.")
-    ] = None,
+    brokers: Annotated[int, typer.Option(min=1, max=5, metavar="N", help="How many brokers.")] = 3,
     mode: Annotated[SimulationMode, typer.Option(help="How the replicas agree.")] = SimulationMode.QUORUM,
+    only: Annotated[
+        str, typer.Option(metavar="KINDS", help="Draw faults of these kinds alone: LeaderLost,Split.")
+    ] = "",
     faults: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these of the first seed's faults: 1,4,7 or none.")
     ] = None,
@@ -37,13 +38,11 @@ def simulate(
         Path | None, typer.Option(metavar="FILE", help="Write what happens with the first seed here; - for stdout.")
     ] = None,
 ) -> None:
-    """Run simulated brokers and clusters through bad days, from seeds.
+    """Run whole brokers through bad days, from seeds.
 
-    Messages are lost, doubled and late, links are cut, power fails, disks are slow, full or wiped; after every step
-    invariants are checked, and in the end everything has to be whole again.
-
-    With --brokers, whole brokers run on simulated clocks, disks, threads and network, and clients that speak the real
-    protocol check what they are told. Without, clusters of replicas do.
+    The brokers are the real ones, on simulated clocks, disks, threads and networks, and clients that speak the real
+    protocol check what they are told. Power fails, processes are killed, links are cut, disks are slow, full or
+    replaced; after every step invariants are checked, and in the end everything has to be whole again.
 
     The same seed gives the same history. Exits with 1 when an invariant is broken, and says how to see it again.
 
@@ -51,28 +50,23 @@ def simulate(
     Examples:
       zurau simulate --seeds 1000
       zurau simulate --brokers 1 --seeds 1000
-      zurau simulate --brokers 3 --mode isr --seeds 1000
       zurau simulate --mode isr --seeds 1000 --first-seed 5000
       zurau simulate --first-seed 17 --seeds 1 --transcript -
     """
-    search = _search_of(brokers, mode)
+    from zurau.simulation.brokers.faults import KINDS
+    from zurau.simulation.brokers.search import Kind
+    from zurau.simulation.brokers.search import search as search_of
+
+    kinds = tuple(only.split(",")) if only else ()
+    if unknown := [each for each in kinds if each not in KINDS]:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(KINDS)}", param_hint="--only")
+    search = search_of(Kind(brokers, mode.value, kinds))
     if transcript is not None or faults is not None:
         raise typer.Exit(_tell(search, first_seed, faults, transcript))
     failed = _look(search, first_seed, seeds)
     if failed is not None:
         _show(search, failed)
         raise typer.Exit(1)
-
-
-def _search_of(brokers: int | None, mode: SimulationMode) -> Search[Any]:
-    if brokers is not None:
-        from zurau.simulation.brokers.search import Kind
-        from zurau.simulation.brokers.search import search as brokers_search
-
-        return brokers_search(Kind(brokers, mode.value))
-    from zurau.simulation.cluster.search import search as cluster_search
-
-    return cluster_search(mode.value)
 
 
 def _look(search: Search[Any], first_seed: int, seeds: int) -> Outcome | None:

@@ -120,6 +120,24 @@ def test_a_proposal_is_repeated_until_the_controller_answers(make_in_sync, ids):
     assert asked not in replica.step(TimePassed(), 750)
 
 
+def test_a_proposal_stands_until_it_is_answered_though_nobody_would_make_it_now(make_in_sync, ids):
+    replica = leading(make_in_sync, ids, "1a")
+    replica.step(fetch(ids, "2a", Position(1, 0)), 0)
+    [asked] = [each for each in replica.step(TimePassed(), 250) if isinstance(each, AlterPartition)]
+    assert asked in replica.step(TimePassed(), 5000)  # 2a lags by now, and the controller may have taken it in
+    assert replica.maximal_in_sync == ids("1a 2a")
+
+
+def test_an_answer_of_another_epoch_is_not_taken(make_in_sync, ids):
+    """Not even one to the fetch that is under way: in a later epoch the same leader may have other records there."""
+    replica, leader = make_in_sync(), ids("2a")[0]
+    sent = replica.step(PartitionChanged(PartitionState(leader, 2, ids("1a 2a"), 1), 4), 0)
+    [asked] = [each.message for each in sent if isinstance(each, Send) and isinstance(each.message, Fetch)]
+    late = Fetched(leader, 1, asked.fetch_id, 1, marks=(EpochMark(1, 0),), batches=(Batch(1, 0, 1, b"x"),))
+    assert replica.step(Received(late), 0) == ()
+    assert (replica.log.end_offset, replica.high_watermark) == (0, 0)
+
+
 def test_a_follower_whose_broker_is_not_registered_is_not_asked_for(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a")
     replica.step(fetch(ids, "2a", Position(1, 0), broker_epoch=-1), 0)

@@ -279,6 +279,14 @@ def test_an_answer_to_another_request_says_nothing_about_anybody(pair, response)
     assert client.next_request() is None
 
 
+def test_a_copy_of_a_request_that_was_answered_is_not_the_next(pair):
+    client, server = pair
+    request = client.next_request()
+    server.receive(request, 2000)
+    assert server.next_response() is not None
+    assert server.receive(request, 2000) == SessionResponse(7, 2, is_unknown=True)
+
+
 def test_what_comes_up_while_a_request_waits_is_asked_in_a_second_one(pair):
     client, server = pair
     server.receive(client.next_request(), NOW_MS)

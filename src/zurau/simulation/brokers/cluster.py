@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from zurau.ids import BrokerId, TopicPartition, id_text
+from zurau.ids import BrokerId, Offset, TopicPartition, id_text
 from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
 from zurau.pending import Pending, start
 from zurau.replica.core.identity import PartitionId
@@ -36,6 +36,8 @@ WIDE_PARTITIONS = 6
 #: How long a cluster may take to become whole when nothing goes wrong any more.
 CALM_MS = 60_000
 _LOOK_MS = 100
+#: Of a partition that nobody who is up knows.
+NEVER: Offset = 1 << 62
 
 
 class SimulatedCluster:
@@ -43,7 +45,7 @@ class SimulatedCluster:
         self.swarm = swarm
         self.agenda = Agenda()
         self.trace = Trace(self.agenda, keeps_lines=keeps_lines)
-        self.history = History(self.trace)
+        self.history = History(self.trace, self._committed_upto)
         self.network = Network(swarm, self.agenda)
         self.peer_network = PeerNetwork(self.agenda, Random(f"peers {swarm.seed}"))
         self.peer_network.delay_ms, self.peer_network.straggling = swarm.delay_ms, swarm.straggling
@@ -112,6 +114,13 @@ class SimulatedCluster:
                 return f"{topics[partition.topic_id].name}-{partition.partition}"
         return f"{id_text(partition.topic_id)}-{partition.partition}"
 
+    def _committed_upto(self, name: TopicPartition) -> Offset:
+        """By whichever replica is furthest."""
+        brokers = (node.broker for node in self.nodes if node.broker is not None)
+        topics = (broker.image.topics[name.topic] for broker in brokers if name.topic in broker.image.topics)
+        found = [PartitionId(topic.topic_id, name.partition) for topic in topics][:1]
+        return self.checks.committed_upto(found[0]) if found else NEVER
+
     # Its life
 
     def run(self) -> None:
@@ -123,6 +132,7 @@ class SimulatedCluster:
             founder.begin()
             self._wait_for([founder], "there are no topics")
             self._begin_clients()
+            self._look()
             for fault in self._faults:
                 self.agenda.after(fault.at_ms, partial(self._strike, fault))
             self._run_until(self.agenda.now_ms + self.swarm.trouble_ms)
@@ -131,6 +141,7 @@ class SimulatedCluster:
             verifier = Verifier(self)
             verifier.begin()
             self._wait_for([verifier], "not everything can be read and written")
+            self.checks.idle.rest(self._run_until)
         finally:
             for node in self.nodes:
                 node.kill()
@@ -151,6 +162,14 @@ class SimulatedCluster:
         ]
         for client in self.clients:
             client.begin()
+
+    def _look(self) -> None:
+        """Now and then, at what should have happened."""
+        try:
+            self.checks.look()
+        except Violation as violation:
+            self.found(violation)
+        self.agenda.after(_LOOK_MS, self._look)
 
     def drive(self, coroutine: Coroutine[Any, None, None]) -> None:
         """Run a client; what it finds ends the run."""

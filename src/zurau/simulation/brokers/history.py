@@ -7,7 +7,7 @@ or a read, is held against everything that was told before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from zurau.ids import Offset, TopicPartition
 from zurau.simulation.brokers.invariants import broken, require
@@ -76,8 +76,10 @@ def require_order(name: TopicPartition, found: dict[Offset, bytes]) -> None:
 
 
 class History:
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, committed_upto: Callable[[TopicPartition], Offset]) -> None:
         self.trace = trace
+        #: What replicas have released by now.
+        self._committed_upto = committed_upto
         self.partitions: dict[TopicPartition, PartitionHistory] = {}
         self.counts: Counter[str] = Counter()
 
@@ -90,6 +92,9 @@ class History:
     def acknowledged(self, name: TopicPartition, base_offset: Offset, values: list[bytes]) -> None:
         self.counts["acknowledged"] += len(values)
         self.trace.note(f"acknowledged {name} {base_offset} {brief(values[0])} and {len(values) - 1} more")
+        committed = self._committed_upto(name)
+        seen = f"{name}: {brief(values[0])} at {base_offset}, and {committed} is committed"
+        require(base_offset + len(values) <= committed, "AcknowledgedIsCommitted", seen)
         self.of(name).committed(base_offset, values, "acknowledged")
 
     def read(self, name: TopicPartition, records: list[tuple[Offset, bytes]], high_watermark: Offset) -> None:

@@ -9,6 +9,7 @@ from zurau.simulation.searching import Violation
 
 INVARIANTS = MEANINGS | {
     "AcknowledgedStays": "What was acknowledged with acks=all, or read by a consumer, is there for ever.",
+    "AcknowledgedIsCommitted": "What is acknowledged with acks=all is below a high watermark at that moment.",
     "OneValueAtAnOffset": "An offset holds one record: whoever reads it again, or is acknowledged, is told the same.",
     "NoneTwice": "A record that was sent once, or again and again by an idempotent producer, is there once.",
     "OrderIsKept": "Records of one idempotent producer in one partition are in the order in which it made them.",

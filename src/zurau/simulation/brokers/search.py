@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from zurau.partition import replicas
@@ -22,10 +22,12 @@ TWICE_EVERY = 20
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of world: how many brokers, and how the replicas of topics agree."""
+    """A kind of world: how many brokers, how the replicas of topics agree, and what goes wrong."""
 
     brokers: int = 1
     mode: Mode = "quorum"
+    #: Kinds of faults that are drawn; none: all.
+    only: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         mode = f" in {self.mode} mode" if self.brokers > 1 else ""
@@ -34,7 +36,8 @@ class Kind:
     @property
     def options(self) -> str:
         mode = f" --mode {self.mode}" if self.brokers > 1 else ""
-        return f"--brokers {self.brokers}{mode}"
+        only = f" --only {','.join(self.only)}" if self.only else ""
+        return f"--brokers {self.brokers}{mode}{only}"
 
 
 LONE = Kind()
@@ -42,7 +45,8 @@ LONE = Kind()
 
 def swarm_of(kind: Kind, seed: int) -> Swarm:
     kinds = tuple(name for name, fault in KINDS.items() if kind.brokers > 1 or not fault.needs_several)
-    return draw(seed, kind.brokers, kind.mode, kinds)
+    swarm = draw(seed, kind.brokers, kind.mode, kinds)
+    return replace(swarm, fault_kinds=kind.only) if kind.only else swarm
 
 
 def faults_of(kind: Kind, seed: int) -> tuple[Fault, ...]:

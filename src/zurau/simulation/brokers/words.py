@@ -25,6 +25,7 @@ from zurau.replica.core.events import (
     FetchProgressed,
     Flushed,
     FollowerQuiesced,
+    LeaderDisconnected,
     LeaderQuiesced,
     LogStartMoved,
     PartitionChanged,
@@ -47,9 +48,6 @@ from zurau.replica.core.messages import (
     VoteAnswer,
 )
 
-#: How the lines begin that are not about one replica.
-_OF_THE_WORLD = ("!!", "--")
-
 
 def event_in_words(event: Event) -> str:
     match event:
@@ -63,6 +61,8 @@ def event_in_words(event: Event) -> str:
             return f"is unquiesced: {replica} was last heard of at {at_ms}"
         case FetchProgressed():
             return "hears that bytes of an answer are coming"
+        case LeaderDisconnected():
+            return "has lost the connection to its leader"
         case TimePassed():
             return "wakes"
         case RecordsOffered(data):

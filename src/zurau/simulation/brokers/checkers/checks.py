@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from zurau.ids import BrokerId
+from zurau.ids import BrokerId, Offset
 from zurau.replica.core.effects import Effect
 from zurau.replica.core.events import Event
 from zurau.replica.core.identity import PartitionId
 from zurau.replica.core.replica import ReplicaCore
+from zurau.replica.session.messages import SessionRequest
 from zurau.replica.session.sessions import Sessions
 from zurau.simulation.brokers.checkers.checker import Checker, Step, meaning
 from zurau.simulation.brokers.checkers.leaders import LEADER_CHECKERS
 from zurau.simulation.brokers.checkers.logs import LOG_CHECKERS, WhatWasFlushedIsThere
 from zurau.simulation.brokers.checkers.sessions import SESSION_CHECKERS, Said
 from zurau.simulation.brokers.checkers.views import ReplicaView, Truth
+from zurau.simulation.brokers.checkers.worlds import WORLD_CHECKERS, IdleBrokersSayLittle
 
 if TYPE_CHECKING:
     from zurau.simulation.brokers.cluster import SimulatedCluster
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 REPLICA_CHECKERS = (*LOG_CHECKERS, *LEADER_CHECKERS)
 #: What each says that must be true.
-MEANINGS = {each.__name__: meaning(each) for each in (*REPLICA_CHECKERS, *SESSION_CHECKERS)}
+MEANINGS = {each.__name__: meaning(each) for each in (*REPLICA_CHECKERS, *SESSION_CHECKERS, *WORLD_CHECKERS)}
 _NOTHING_YET = ReplicaView()
 
 
@@ -39,6 +41,8 @@ class Checks:
             for kind in checker.watches:
                 self._by_kind.setdefault(kind, []).append(checker)
         self._sessions = [each() for each in SESSION_CHECKERS]
+        self._world = [each(cluster) for each in WORLD_CHECKERS]
+        self.idle = next(each for each in self._world if isinstance(each, IdleBrokersSayLittle))
 
     def stepped(self, partition: PartitionId, core: ReplicaCore, event: Event, effects: Sequence[Effect]) -> None:
         truth = self._truths.get(partition)
@@ -53,8 +57,18 @@ class Checks:
             for checker in self._by_kind.get(type(it), ()):
                 checker.see(step, it)
 
+    def look(self) -> None:
+        for checker in self._world:
+            checker.look()
+
+    def committed_upto(self, partition: PartitionId) -> Offset:
+        """What some replica has released."""
+        return self._truths[partition].end
+
     def said(self, node: SimulatedNode, sessions: Sessions, to: BrokerId, it: Said) -> None:
         broker = node.watched
+        if isinstance(it, SessionRequest):
+            self.idle.asked(node, to)
         if broker is not None:
             for checker in self._sessions:
                 checker.said(node, broker, sessions, to, it)

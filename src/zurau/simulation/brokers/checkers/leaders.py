@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from zurau.ids import Epoch
 from zurau.machines.controller.image import PartitionImage
 from zurau.replica.core.effects import AdvanceHighWatermark, Append, Effect, RoleChanged
-from zurau.replica.core.events import Event, Received
+from zurau.replica.core.events import Event, PartitionChanged, Received
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.items import Batch
 from zurau.replica.core.messages import BeginEpoch, Fetched, HighWatermark, Vote, VoteAnswer
+from zurau.replica.core.partition_state import PartitionState
 from zurau.replica.core.roles import Role
 from zurau.replica.in_sync.replica import InSyncReplica
 from zurau.simulation.brokers.checkers.checker import Checker, Step
@@ -136,6 +137,30 @@ class InSyncHaveWhatIsCommitted(InSyncChecker):
         )
 
 
+class ControllerEpochsOnlyRise(Checker):
+    """The controller decides once for each epoch of a partition: whoever is told of it is told the same, the leader's
+    epoch never goes back, and a leader is in sync."""
+
+    watches = (PartitionChanged,)
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__(cluster)
+        self._decided: dict[PartitionId, dict[Epoch, PartitionState]] = {}
+
+    def see(self, step: Step, it: Effect | Event) -> None:
+        assert isinstance(it, PartitionChanged)
+        told, states = it.partition, self._decided.setdefault(step.partition, {})
+        if told.partition_epoch in states:
+            known = states[told.partition_epoch]
+            self.require(known == told, lambda: f"{self.name(step)} is told {told}, somebody else {known}")
+            return
+        states[told.partition_epoch] = told
+        self.require(told.leader in (None, *told.in_sync), lambda: f"{self.name(step)}: {told}")
+        for epoch, known in states.items():
+            rises = known.leader_epoch <= told.leader_epoch or epoch > told.partition_epoch
+            self.require(rises, lambda known=known: f"{self.name(step)}: {told} after {known}")  # type: ignore[misc]
+
+
 class LeadersCountEverybody(InSyncChecker):
     """The leader of the controller's epoch commits by a set that contains the controller's, and by enough replicas."""
 
@@ -161,5 +186,6 @@ LEADER_CHECKERS: tuple[type[Checker], ...] = (
     OneVoterChangeAtATime,
     ElectionsAreFew,
     InSyncHaveWhatIsCommitted,
+    ControllerEpochsOnlyRise,
     LeadersCountEverybody,
 )

@@ -70,6 +70,23 @@ class NothingCommittedIsTruncated(Checker):
             self.require(not held, lambda: f"{self.name(step)} cuts at {point} what is committed up to {truth.end}")
 
 
+class SnapshotsReplaceNothingCommitted(Checker):
+    """A log that begins anew had nothing committed behind its new beginning."""
+
+    watches = (RestartLog,)
+
+    def see(self, step: Step, it: Effect | Event) -> None:
+        assert isinstance(it, RestartLog)
+        start, before = it.point.mark.start_offset, step.before
+        held = [
+            end
+            for end, epoch in step.truth.epochs.items()
+            if max(start, before.start_offset) < end <= before.position.offset
+            if epoch != NO_EPOCH and before.epoch_before(end) == epoch
+        ]
+        self.require(not held, lambda: f"{self.name(step)} drops what is committed to {max(held)} for {start}")
+
+
 class CommittedIsOnAMajority(Checker):
     """When a leader that was elected releases an offset, a majority of its voters has flushed everything before it, and
     the leader's mark as well."""
@@ -184,6 +201,7 @@ LOG_CHECKERS: tuple[type[Checker], ...] = (
     CommittedNeverChanges,
     HighWatermarksOnlyRise,
     NothingCommittedIsTruncated,
+    SnapshotsReplaceNothingCommitted,
     CommittedIsOnAMajority,
     LogsMatch,
     WhatWasFlushedIsThere,
