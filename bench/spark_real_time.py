@@ -1,0 +1,119 @@
+"""From topic to topic through Spark: how old a record is when a consumer has it at the other end.
+
+One record every few milliseconds. Spark copies it: in real-time mode with its own Kafka connector, in batches without
+pause with the same, and in batches with our source and sink. The ways take turns; the beginning of each turn does not
+count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import subjects
+from measure import console, percentile, show
+from spark_connector import connector_jars
+from spark_source import bench_session
+from zurau.client.admin import Admin, NewTopic
+from zurau.client.cluster import Cluster
+from zurau.client.consumer import Consumer
+from zurau.client.producer import Producer, ProducerSettings
+from zurau.ids import TopicPartition
+
+INTERVAL_S = 0.01
+WARM_UP_S = 5
+#: More threads than cores: a task in real-time mode keeps one for itself.
+SLOTS = 6
+#: The connector, and its trigger.
+WAYS = {
+    "real time, Spark's own": ("kafka", {"realTime": "5 minutes"}),
+    "batches, Spark's own": ("kafka", {"processingTime": "0 seconds"}),
+    "batches, ours": ("zurau", {"processingTime": "0 seconds"}),
+}
+
+
+@contextmanager
+def steady_records(bootstrap: str, topic: str) -> Iterator[None]:
+    """Each has the time at which it was made."""
+    enough = threading.Event()
+
+    def produce() -> None:
+        with Cluster(bootstrap) as cluster, Producer(cluster, ProducerSettings(linger_s=0.0)) as producer:
+            while not enough.wait(INTERVAL_S):
+                producer.send(topic, b"%d" % time.time_ns(), partition=0)
+                producer.poll()
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def copy(spark: SparkSession, way: str, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
+    connector, trigger = WAYS[way]
+    place = {"kafka.bootstrap.servers": bootstrap}
+    rows = spark.readStream.format(connector).options(**place).option("subscribe", source).load().select("value")
+    writer = rows.writeStream.format(connector).options(**place).option("topic", target)
+    if "realTime" in trigger:
+        writer = writer.outputMode("update")
+    return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+
+
+def one_turn(spark: SparkSession, way: str, bootstrap: str, name: str, turn_s: float) -> list[float]:
+    """Ages in milliseconds."""
+    source, target = f"{name}-in", f"{name}-out"
+    with Cluster(bootstrap) as cluster, tempfile.TemporaryDirectory(prefix="zurau-bench-") as checkpoint:
+        for topic in (source, target):
+            Admin(cluster).create_topic(NewTopic(topic, 1))
+        with steady_records(bootstrap, source), Consumer(cluster) as consumer:
+            query = copy(spark, way, bootstrap, source, target, checkpoint)
+            consumer.assign({TopicPartition(target, 0): 0})
+            ages: list[float] = []
+            first_s = float("inf")
+            while time.monotonic() < first_s + WARM_UP_S + turn_s:
+                if query.exception() is not None:
+                    raise SystemExit(f"{way}: {query.exception()}")
+                for _, records, _ in consumer.poll(1.0):
+                    now_ns = time.time_ns()
+                    first_s = min(first_s, time.monotonic()) if records else first_s
+                    if time.monotonic() > first_s + WARM_UP_S:
+                        ages += [(now_ns - int(record.value or b"0")) / 1e6 for record in records]
+            query.stop()
+    return ages
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="shorter turns")
+    parser.add_argument("--connector", default="4.2.0", help="version of Spark's own connector")
+    parser.add_argument("--token-provider", default="4.0.0", help="version of that part of it")
+    arguments = parser.parse_args()
+    jars = [str(jar) for jar in connector_jars(arguments.connector, arguments.token_provider)]
+    if not jars:
+        raise SystemExit("real-time mode needs Spark's own connector")
+    turns, turn_s = (1, 15) if arguments.quick else (3, 30)
+    console.print(f"load average {os.getloadavg()[0]:.1f}\n")
+    with subjects.running(subjects.ZURAU_OS) as broker:
+        spark = bench_session(SLOTS, jars)
+        ages: dict[str, list[float]] = {way: [] for way in WAYS}
+        for turn in range(turns):
+            for number, way in enumerate(WAYS):
+                ages[way] += one_turn(spark, way, broker.bootstrap, f"turn-{turn}-{number}", turn_s)
+        spark.stop()
+    table = {way: [percentile(found, 0.5), percentile(found, 0.99), len(found)] for way, found in ages.items()}
+    show(f"ms from topic to topic, a record every {INTERVAL_S * 1000:g} ms", ["p50", "p99", "records"], table)
+
+
+if __name__ == "__main__":
+    main()
