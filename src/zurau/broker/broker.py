@@ -38,6 +38,7 @@ from zurau.broker.progress import with_progress
 from zurau.broker.replication import Replication
 from zurau.broker.settings import BrokerSettings
 from zurau.broker.stop_mark import StopMark, read_stop_mark, remove_stop_mark, write_stop_mark
+from zurau.broker.throttles import Throttles
 from zurau.broker.troubles import Troubles
 from zurau.broker.voter_changes import VoterChanges
 from zurau.broker.waiting import pause
@@ -212,6 +213,7 @@ class Broker:
     def use_peers(self, peers: Peers) -> None:
         """From now on other brokers can be reached."""
         self.replication.peers = self.controller.peers = peers
+        self.replication.throttles = Throttles(self.broker_id, self.clock, lambda: self.image)
         self.known_leaders.peers = self.leader_moves.peers = self.metadata.transfer.peers = peers
 
     def connected(self, peer: Handshake) -> None:

@@ -14,13 +14,14 @@ from zurau.alarm import Alarm
 from zurau.broker.peers.checking import check_records
 from zurau.broker.peers.decoding import decode_session
 from zurau.broker.peers.encoding import encode_session
+from zurau.broker.throttles import Throttle, Throttles
 from zurau.ids import BrokerId, Epoch
 from zurau.partition import replicas
 from zurau.partition.shell import Shell
 from zurau.ports import Handshake, Peers, World
-from zurau.replica.core.events import LeaderDisconnected, Received
+from zurau.replica.core.events import Event, FetchProgressed, LeaderDisconnected, Received
 from zurau.replica.core.identity import PartitionId, ReplicaId
-from zurau.replica.core.messages import Fetched, Message, SnapshotPoint
+from zurau.replica.core.messages import Fetch, Fetched, HighWatermark, Message, SnapshotPoint
 from zurau.replica.core.partition_state import InSyncProposal
 from zurau.replica.core.roles import Role
 from zurau.replica.core.settings import ReplicaSettings
@@ -47,6 +48,8 @@ class Replication:
         self.on_role_changed: Callable[[PartitionId, Role, Epoch], None] = _nobody_listens
         self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
         self.on_snapshot_wanted: Callable[[PartitionId, ReplicaId, SnapshotPoint], None] = _nobody_sends
+        #: What replicas that catch up may take; set by whoever knows what operators want.
+        self.throttles: Throttles | None = None
         self._is_pumping_soon = False
         self._alarm = Alarm(world.clock, self._pump)
 
@@ -62,8 +65,40 @@ class Replication:
     # What shells say
 
     def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None:
+        if self.throttles is not None:
+            kind = type(message)
+            if kind is Fetch:
+                throttle = self._throttle_of(partition)
+                if throttle is not None and throttle.is_exhausted():
+                    # It asks again; and it is not its leader that keeps it waiting.
+                    self._clock.call_later(0, lambda: self._tell(partition, FetchProgressed()))
+                    return
+            elif kind is Fetched and message.batches:  # type: ignore[union-attr]
+                throttle = self._throttle_of(partition, to)
+                if throttle is not None:
+                    throttle.take(_records_bytes(message))  # type: ignore[arg-type]
         self._sessions.send(to, partition, message)
         self._pump_soon()
+
+    def holds_back(self, to: BrokerId, partition: PartitionId, answer: Fetched) -> bool:
+        throttle = self._throttle_of(partition, to)
+        if throttle is None or not throttle.is_exhausted():
+            return False
+        alive = HighWatermark(answer.sender, answer.epoch, answer.fetch_id, answer.high_watermark)
+        self._sessions.send(to, partition, alive)
+        self._pump_soon()
+        return True
+
+    def _throttle_of(self, partition: PartitionId, to: BrokerId | None = None) -> Throttle | None:
+        """What bounds this replica, or what it sends to a follower; nothing does if something waits for that."""
+        shell = self._shells.get(partition)
+        if self.throttles is None or shell is None:
+            return None
+        throttle = self.throttles.as_follower(partition) if to is None else self.throttles.as_leader(partition)
+        if throttle is None:
+            return None
+        broker = shell.core.id.broker if to is None else to
+        return None if any(each.broker == broker for each in shell.core.counted) else throttle
 
     def evict(self, partition: PartitionId, broker: BrokerId) -> None:
         self._sessions.evict(partition, broker)
@@ -128,13 +163,18 @@ class Replication:
         shell = self._shells.get(partition)
         if shell is None or shell.is_stopped:
             self._sessions.fail(partition)
-        elif not (isinstance(message, Fetched) and message.batches) or self._has_room_for(message):
+        elif not (isinstance(message, Fetched) and message.batches):
+            shell.tell(Received(message))
+        elif self._has_room_for(message):
+            throttle = self._throttle_of(partition)
+            if throttle is not None:
+                throttle.take(_records_bytes(message))
             shell.tell(Received(message))
 
     def _has_room_for(self, message: Fetched) -> bool:
         """Records that the disk has no room for are dropped as if they had been lost on the way, and fetched again: a
         core that was told of them would be ahead of its log."""
-        needed = sum(len(batch.data) for batch in message.batches) + RESERVED_BYTES
+        needed = _records_bytes(message) + RESERVED_BYTES
         if self._disk.free_bytes() >= needed:
             return True
         log.warning("no room for %d bytes of a leader's records; they are fetched again", needed)
@@ -143,9 +183,12 @@ class Replication:
     def _pass_on_notices(self) -> None:
         """What a session speaks for, or does no more: it must be known before something new is heard."""
         for partition, event in self._sessions.notices():
-            shell = self._shells.get(partition)
-            if shell is not None:
-                shell.tell(event)
+            self._tell(partition, event)
+
+    def _tell(self, partition: PartitionId, event: Event) -> None:
+        shell = self._shells.get(partition)
+        if shell is not None:
+            shell.tell(event)
 
     # What there is to send
 
@@ -177,6 +220,10 @@ class Replication:
 
     def _now_ms(self) -> int:
         return int(self._clock.monotonic_ms())
+
+
+def _records_bytes(message: Fetched) -> int:
+    return sum(len(batch.data) for batch in message.batches)
 
 
 def _nobody_listens(partition: PartitionId, role: Role, epoch: Epoch) -> None:

@@ -6,13 +6,16 @@ from typing import Protocol
 
 from zurau.ids import BrokerId, Epoch
 from zurau.replica.core.identity import PartitionId, ReplicaId
-from zurau.replica.core.messages import Message, SnapshotPoint
+from zurau.replica.core.messages import Fetched, Message, SnapshotPoint
 from zurau.replica.core.partition_state import InSyncProposal
 from zurau.replica.core.roles import Role
 
 
 class Outbox(Protocol):
     def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None: ...
+
+    def holds_back(self, to: BrokerId, partition: PartitionId, answer: Fetched) -> bool:
+        """Whether records are not to be read for this answer: the follower asks again later."""
 
     def evict(self, partition: PartitionId, broker: BrokerId) -> None:
         """What a replica there asked cannot be answered: it has to ask anew."""
@@ -31,6 +34,9 @@ class Alone:
     """The outbox of a broker that has no others: there is nobody to tell."""
 
     def send(self, to: BrokerId, partition: PartitionId, message: Message) -> None: ...
+
+    def holds_back(self, to: BrokerId, partition: PartitionId, answer: Fetched) -> bool:  # noqa: ARG002 - nobody asks
+        return False
 
     def evict(self, partition: PartitionId, broker: BrokerId) -> None: ...
 

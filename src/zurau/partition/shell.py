@@ -388,6 +388,8 @@ class Shell:
         self._outbox.send(effect.to, self.partition, effect.message)
 
     def _read_and_send(self, effect: ReadAndSend) -> None:
+        if self._outbox.holds_back(effect.to, self.partition, effect.message):
+            return
         read = partial(self.log.read, effect.from_offset, effect.max_bytes, effect.upto_offset)
         try:
             self._send_read(effect, read(may_block=False))

@@ -38,6 +38,10 @@ class Outbox:
 
     def __init__(self) -> None:
         self.said: list[tuple] = []
+        self.is_throttled = False
+
+    def holds_back(self, *_) -> bool:
+        return self.is_throttled
 
     def __getattr__(self, name):
         return lambda *facts: self.said.append((name, *facts))
@@ -267,6 +271,13 @@ def test_what_a_follower_wants_is_read_and_sent(clock, outbox, shell, write):
     (name, to, partition, message) = outbox.said[0]
     assert (name, to, partition, message.batches[0].count) == ("send", 2, shell.partition, 1)
     assert b"wanted" in bytes(message.batches[0].data)
+
+
+def test_what_is_held_back_is_not_read(clock, outbox, shell, write):
+    write(b"a")
+    outbox.is_throttled = True
+    carry_out(shell, ReadAndSend(BrokerId(2), fetched(shell), 0, 1, 1000))
+    assert outbox.said == []
 
 
 def test_what_is_not_in_memory_is_read_by_a_worker(clock, disk, outbox, shell, write):

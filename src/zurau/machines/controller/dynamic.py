@@ -39,14 +39,14 @@ class DynamicBrokerSettings:
         LEADER_RATE,
         at_least=1,
         at_most=INT64_MAX,
-        doc="Bytes a second that this broker sends to the throttled replicas that follow it. Not obeyed yet.",
+        doc="Bytes a second that this broker sends to the throttled replicas that follow it.",
     )
     follower_rate: int = setting(
         INT64_MAX,
         FOLLOWER_RATE,
         at_least=1,
         at_most=INT64_MAX,
-        doc="Bytes a second that the throttled replicas of this broker take from their leaders. Not obeyed yet.",
+        doc="Bytes a second that the throttled replicas of this broker take from their leaders.",
     )
     log_dirs_rate: int = setting(
         INT64_MAX,
@@ -62,10 +62,10 @@ class DynamicTopicSettings:
     leader_replicas: tuple[str, ...] = setting(
         (),
         LEADER_REPLICAS,
-        doc="Replicas that are sent to at leader.replication.throttled.rate: partition:broker, or *. Not obeyed yet.",
+        doc="Replicas that are sent to at leader.replication.throttled.rate: partition:broker, or *.",
     )
     follower_replicas: tuple[str, ...] = setting(
         (),
         FOLLOWER_REPLICAS,
-        doc="Replicas that take at follower.replication.throttled.rate: partition:broker, or *. Not obeyed yet.",
+        doc="Replicas that take at follower.replication.throttled.rate: partition:broker, or *.",
     )

@@ -139,6 +139,11 @@ class ReplicaCore(ABC):
 
     @property
     @abstractmethod
+    def counted(self) -> tuple[ReplicaId, ...]:
+        """Those that what is committed depends on, as far as this one knows."""
+
+    @property
+    @abstractmethod
     def in_step(self) -> tuple[ReplicaId, ...]:
         """Those that follow this leader and have what is committed, nearly; nobody when it does not lead."""
 

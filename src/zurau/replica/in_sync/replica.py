@@ -68,6 +68,10 @@ class InSyncReplica(ReplicaCore):
         return self._role.maximal if isinstance(self._role, InSyncLeader) else ()
 
     @property
+    def counted(self) -> tuple[ReplicaId, ...]:
+        return self._assignment.state.in_sync
+
+    @property
     def in_step(self) -> tuple[ReplicaId, ...]:
         return tuple(each for each in self._assignment.state.in_sync if each in self.followers)
 

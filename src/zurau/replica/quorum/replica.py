@@ -84,6 +84,10 @@ class Replica(ReplicaCore):
         return isinstance(self._role, Leader) and self._role.is_caught_up(replica)
 
     @property
+    def counted(self) -> tuple[ReplicaId, ...]:
+        return self._state.voters
+
+    @property
     def in_step(self) -> tuple[ReplicaId, ...]:
         return tuple(each for each in self.followers if self.is_caught_up(each))
 
