@@ -19,7 +19,7 @@ FIXED = {
         api.kafka.handlers.DESCRIBE api.kafka.handlers.ALTER api.kafka.handlers.IDEMPOTENT_WRITE
         api.kafka.handlers.DESCRIBE_CONFIGS api.kafka.handlers.ALTER_CONFIGS
         api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
-        api.kafka.no_authorizer.CODE wire.kafka.frames.PRODUCE
+        api.kafka.no_authorizer.CODE wire.kafka.frames.PRODUCE api.kafka.dispatch.FETCH
         api.kafka.dispatch.PRODUCE api.kafka.gathering.READ_COMMITTED api.kafka.find_coordinator.GROUP
         api.kafka.find_coordinator.TRANSACTION api.kafka.init_producer_id.FIRST_EPOCH
         api.kafka.list_offsets.READ_COMMITTED api.kafka.list_offsets.LATEST api.kafka.list_offsets.EARLIEST
@@ -55,6 +55,7 @@ FIXED = {
         machines.groups.memory.OFFSET_BYTES api.kafka.session.FRAME_BYTES api.kafka.session.DECODED_TIMES
         api.kafka.session.DECODED_BYTES_MAX api.kafka.reading.READING_BYTES""",
     "a limit that clients meet, tested at its edge": """
+        broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX broker.last_seen.TEXT_BYTES_MAX
         errors.MESSAGE_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX machines.groups.joining.PENDING_IDS_MAX
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
         wire.kafka.frames.RESPONSE_BYTES_MAX node.slow_readers.PROGRESS_BYTES node.slow_readers.PATIENCE_MS
@@ -96,7 +97,7 @@ FIXED = {
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS broker.internal_topics.GROW_INTERVAL_MS
-        broker.voter_changes.SETTLED_WITHIN_MS
+        broker.voter_changes.SETTLED_WITHIN_MS broker.last_seen.WRITE_INTERVAL_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
         node.flush_threads.ALONE_S node.process.STOP_WITHIN_S node.process.LOOK_EVERY_S
         cli.up.READY_WITHIN_S cli.up.LOOK_EVERY_S cli.up.RESTART_AFTER_S cli.up.RESTART_AFTER_MAX_S

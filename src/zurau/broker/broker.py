@@ -28,6 +28,7 @@ from zurau.broker.image_changes import ImageChanges
 from zurau.broker.in_sync import InSyncPartitions
 from zurau.broker.internal_topics import InternalTopicGrowth, offsets_topic
 from zurau.broker.known_leaders import KnownLeaders
+from zurau.broker.last_seen import LastSeen
 from zurau.broker.leader_moves import LeaderMoves
 from zurau.broker.lost_replicas import others_have_metadata
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
@@ -102,6 +103,7 @@ class Broker:
         self.unexplained: list[str] = []
         self.troubles = Troubles(world.clock)
         self.health = Health(self)
+        self.last_seen = LastSeen(world.disk, world.clock, world.workers)
         self.journal = Journal(world)
         self.replication = Replication(world)
         self._others = others
@@ -122,20 +124,16 @@ class Broker:
         self.fetch_sessions = FetchSessions(settings, world)
         self.in_sync = InSyncPartitions(self.controller, self.partitions, lambda: self.image)
         self.replication.on_proposal = self.in_sync.propose
-        self._voter_changes = VoterChanges(
-            self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, world,
-            settings.metadata_voter_replacement_ms,
-        )  # fmt: skip
         #: The number of this start, as the controller counts.
         self.broker_epoch: Epoch = -1
         self.heartbeats = Heartbeats(
             self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
         )
-        self._watch_leaders()
+        self._watch_others()
         self.openings = Openings(world, self._present, self._open)
         self._is_open = True
 
-    def _watch_leaders(self) -> None:
+    def _watch_others(self) -> None:
         settings, me = self.settings, self.broker_id
         self._disconnections = Disconnections(me, self.metadata.runtime, lambda: self.image, self.heartbeats.say_now)
         #: When brokers were last fenced or unfenced, as far as this one has seen it.
@@ -152,7 +150,10 @@ class Broker:
             prefers=settings.auto_leader_rebalance_enable,
             interval_ms=settings.leader_imbalance_check_interval_s * SECOND_MS,
         )
-
+        self._voter_changes = VoterChanges(
+            self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, self.world,
+            settings.metadata_voter_replacement_ms,
+        )  # fmt: skip
         self._growth = InternalTopicGrowth(
             lambda: self.image, lambda: self.metadata.runtime.is_loaded, self.controller.submit, self.world,
             settings.offsets_topic_replication_factor,
@@ -221,6 +222,7 @@ class Broker:
         self.metadata.connected(peer.broker)
         self.known_leaders.connected(peer.broker)
         self._disconnections.connected(peer.broker)
+        self.last_seen.connected(peer.broker)
 
     def received(self, sender: BrokerId, frame: memoryview) -> None:
         match kind_of(frame):
@@ -242,6 +244,7 @@ class Broker:
         self.replication.lost(broker)
         self.controller.lost(broker)
         self._disconnections.lost(broker)
+        self.last_seen.lost(broker)
 
     # Its life
 
@@ -263,6 +266,7 @@ class Broker:
         await self._tell_new_names(topics)
         self.in_sync.registered(self.broker_epoch)
         self.heartbeats.begin()
+        self.last_seen.begin()
         if not self._is_alone:  # who votes alone goes on doing so, and thousands of partitions need no second look
             self._look_after_others()
         await self._led([self.heartbeats.unfenced])
@@ -354,6 +358,7 @@ class Broker:
         self._growth.close()
         self.metadata.runtime.close(_is_stopping)
         self.groups.close(_is_stopping)
+        self.last_seen.close()
         ended = self.placement.close()
         self.replication.stop()
         try:

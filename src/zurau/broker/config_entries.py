@@ -64,6 +64,9 @@ def _told(name: str, default: str, doc: str) -> Setting:
 
 
 HEALTH = _told("zurau.health", "[]", "What is wrong with this broker, as JSON; see `zurau cluster health`.")
+SEEN = _told(
+    "zurau.seen", "[]", "When this broker last saw clients and other brokers, as JSON; see `zurau cluster seen`."
+)
 COUNTERS = _told("zurau.counters", "{}", "What this broker has counted since it started, as JSON.")
 
 
@@ -132,7 +135,12 @@ def _dynamic_entries(declarations: type, levels: list[Level]) -> Iterator[Config
 
 def _health_entries(broker: Broker) -> Iterator[ConfigEntry]:
     """No settings, but what this broker says of itself: here every tool can see it."""
-    for declared, value in ((HEALTH, broker.health.text()), (COUNTERS, broker.health.counters_text())):
+    told = (
+        (HEALTH, broker.health.text()),
+        (SEEN, broker.last_seen.text()),
+        (COUNTERS, broker.health.counters_text()),
+    )
+    for declared, value in told:
         yield ConfigEntry(declared.kafka_name, declared, True, [Layer(declared.kafka_name, value, Source.DEFAULT)])
 
 

@@ -9,7 +9,19 @@ import typer
 from typer.core import TyperGroup
 
 from zurau import __version__
-from zurau.cli import chaos, cluster, cluster_operations, consume, group, log, produce, simulate, topic, up
+from zurau.cli import (
+    chaos,
+    cluster,
+    cluster_operations,
+    cluster_seen,
+    consume,
+    group,
+    log,
+    produce,
+    simulate,
+    topic,
+    up,
+)
 from zurau.cli.endings import closed_pipe_is_no_error
 from zurau.cli.optional import run_optional
 from zurau.cli.options import SETTINGS, use_client_config
@@ -84,6 +96,7 @@ app.command(name="produce")(produce.produce)
 app.command(name="consume")(consume.consume)
 app.add_typer(group.app, name="group")
 cluster_operations.add_to(cluster.app)
+cluster_seen.add_to(cluster.app)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(log.app, name="log")
 app.command(name="simulate")(simulate.simulate)

@@ -62,6 +62,12 @@ class SocketTransport:
             fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, held)
         return self.queued_bytes() + held[0]
 
+    def pause(self) -> None:
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        self._transport.resume_reading()
+
     def close(self) -> None:
         self._transport.close()
 

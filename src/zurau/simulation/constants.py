@@ -67,6 +67,7 @@ DRAWN: dict[str, int] = {
     "journal.journal.RETRY_AFTER_MS": 1,
     "journal.journal.REWRITE_BYTES": 0,
     "journal.journal.REWRITE_GROWTH": 1,
+    "broker.peers.frame_memory.ARRIVING_BYTES_MAX": 1,
     "broker.internal_topics.GROWN_AT_ONCE": 1,
     "broker.replication.RESERVED_BYTES": 0,
     "partition.flushing.UNAWAITED_FLUSH_MS": 0,

@@ -171,6 +171,9 @@ class End:
         self._is_delivering = False
         self._is_closing = False
         self._is_broken = False
+        #: It reads nothing at present; what has arrived meanwhile.
+        self._is_paused = False
+        self._unheard: deque[memoryview] = deque()
         host.ends[self] = None
 
     def made(self) -> None:
@@ -193,6 +196,13 @@ class End:
 
     def unsent_bytes(self) -> int:
         return self._underway_bytes
+
+    def pause(self) -> None:
+        self._is_paused = True
+
+    def resume(self) -> None:
+        self._is_paused = False
+        self._network.after(0, lambda: self.host.perform(lambda: self.hear(b"")))
 
     def close(self) -> None:
         self._is_closing = True
@@ -238,13 +248,18 @@ class End:
         return b"".join(found)
 
     def hear(self, piece: bytes) -> None:
+        self._unheard.append(memoryview(piece))
         connection = self.connection
-        while piece and connection is not None and not self._is_broken:
+        while self._unheard and connection is not None and not self._is_broken and not self._is_paused:
+            first = self._unheard.popleft()
+            if len(first) == 0:
+                continue
             buffer = connection.get_buffer()
-            count = min(len(buffer), len(piece))
-            buffer[:count] = piece[:count]
+            count = min(len(buffer), len(first))
+            buffer[:count] = first[:count]
+            if count < len(first):
+                self._unheard.appendleft(first[count:])
             connection.received(count)
-            piece = piece[count:]
 
     # The end
 

@@ -65,3 +65,20 @@ def test_a_broker_that_is_needed_cannot_be_decommissioned(run, three):
     refused = run("cluster", "decommission", "3", "--yes")
     assert refused.returncode == 1
     assert "too few brokers" in refused.stderr
+
+
+def test_who_was_seen_last_is_told_by_all_brokers_together_and_survives_a_restart(run, three, zurau):
+    three.create_topic("watched")
+    zurau("produce", "watched", "-b", three.bootstrap, stdin="a\n")
+
+    def seen() -> set[tuple[str, str]]:
+        outcome = run("cluster", "seen", "-f", "json")
+        assert outcome.returncode == 0, outcome.stderr
+        return {(each["kind"], each["name"]) for each in json.loads(outcome.stdout)}
+
+    before = seen()
+    assert {("broker", "1"), ("broker", "2"), ("broker", "3")} <= before
+    assert [name for kind, name in before if kind == "producer"]
+    for broker in three.brokers:
+        three.restart(broker)
+    assert before <= seen()

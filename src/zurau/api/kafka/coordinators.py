@@ -11,7 +11,9 @@ from enum import IntEnum
 from typing import TypeVar
 
 from zurau.api.kafka.call import Call
+from zurau.broker.last_seen import Kind
 from zurau.errors import Refused
+from zurau.machines.groups.commands import CommitOffsets, Heartbeat, JoinGroup
 from zurau.machines.machine import Command, Reply
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -25,6 +27,8 @@ _AS_COORDINATOR: dict[IntEnum, ErrorCode] = {
 }
 
 
+#: What only members ask.
+_OF_MEMBERS = (JoinGroup, Heartbeat, CommitOffsets)
 #: Of members or partitions in one command: a machine decides in one go, while all others wait.
 PIECE = 100
 
@@ -38,6 +42,8 @@ def pieces(items: Sequence[T]) -> list[tuple[T, ...]]:
 
 async def ask_group(group_id: str, command: Command[Reply], call: Call) -> Reply:
     """The reply of the group's machine; raises `Refused`."""
+    if isinstance(command, _OF_MEMBERS):
+        call.broker.last_seen.heard(Kind.MEMBER, call.client_id, group_id)
     try:
         return await call.broker.groups_of(group_id).submit(command)
     except Refused as refused:

@@ -10,6 +10,7 @@ from zurau.api.kafka.handlers import HANDLERS
 from zurau.api.turns import finish_in_turns
 from zurau.broker.authorization import authorize
 from zurau.broker.broker import Broker
+from zurau.broker.last_seen import Kind
 from zurau.pending import Pending, done, start
 from zurau.ports import Buffer
 from zurau.settings import KIB
@@ -25,10 +26,12 @@ from zurau.wire.kafka.frames import (
 from zurau.wire.kafka.schema import Message
 
 API_VERSIONS = 18
-PRODUCE = 0
+PRODUCE, FETCH = 0, 1
 #: From this size on, requests without records are decoded, and their answers encoded, in turns. A smaller one may
 #: list a thousand things, which takes about a millisecond.
 LARGE_BYTES = 4 * KIB
+#: What a client shows itself to be by asking this.
+_SEEN_AS = {PRODUCE: Kind.PRODUCER, FETCH: Kind.CONSUMER}
 
 #: The bytes to send, in pieces; empty when the client wants no answer.
 Answer = list[Buffer]
@@ -57,6 +60,8 @@ async def _respond(header: RequestHeader, request: Message, call: Call) -> Answe
     # Whether the caller may ask this at all. Whether it may of each thing that it names, only the handler sees.
     for permission, resource in handler.checks:
         authorize(call.client.caller, permission, resource)
+    if header.api_key in _SEEN_AS:
+        call.broker.last_seen.heard(_SEEN_AS[header.api_key], call.client_id)
     response = await handler.handle(request, call)
     if response is None:
         return []

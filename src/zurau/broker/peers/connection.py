@@ -9,7 +9,8 @@ Who has dialled says who it is, the other answers with who that is, and from the
 does not want to talk says why in a last frame.
 
 What the other side does not take is bounded: past that the connection ends, since sessions ask again, and a broker that
-takes nothing must not fill our memory. While a large frame comes or goes, the listener hears of it now and then.
+takes nothing must not fill our memory. So is what arrives, over all connections together (`frame_memory.py`). While a
+large frame comes or goes, the listener hears of it now and then.
 """
 
 from __future__ import annotations
@@ -53,6 +54,12 @@ class Transport(Protocol):
     def unsent_bytes(self) -> int:
         """Written, and not known to have arrived."""
 
+    def pause(self) -> None:
+        """Read no more, so that the other side keeps what it has to say."""
+
+    def resume(self) -> None:
+        """Read again."""
+
     def close(self) -> None:
         """When all that was written has left."""
 
@@ -79,6 +86,9 @@ class PeerConnection:
         #: Since when a large frame has been arriving, or since it was last told of.
         self._arriving_since_ms: float | None = None
         self._watch: Timer | None = None
+        #: It has memory for the frame that is arriving, or waits for it.
+        self._has_asked_for_memory = False
+        self._held_up: Timer | None = None
         self._patience: Timer | None = peers.clock.call_later(PATIENCE_MS, self._out_of_patience)
 
     # What the transport says
@@ -101,6 +111,7 @@ class PeerConnection:
         except ProtocolViolation as violation:
             self._peers.counters.protocol_violations += 1
             self.refuse(str(violation))
+        self._see_to_memory()
         if self._reader.arriving_bytes < LARGE_BYTES or self.peer is None:
             self._arriving_since_ms = None
             return
@@ -110,6 +121,37 @@ class PeerConnection:
         elif now_ms >= self._arriving_since_ms + PROGRESS_MS:
             self._arriving_since_ms = now_ms
             self._peers.listener.progressed(self.peer.broker)
+
+    def _see_to_memory(self) -> None:
+        """For a large frame there must be memory, and when it was heard that is given back."""
+        arriving_bytes = self._reader.arriving_bytes
+        if self._has_asked_for_memory:
+            if not arriving_bytes:
+                self._has_asked_for_memory = False
+                self._peers.frame_memory.give_back(self)
+        elif arriving_bytes >= LARGE_BYTES:
+            self._has_asked_for_memory = True
+            if not self._peers.frame_memory.take(self, arriving_bytes):
+                assert self._transport is not None, "what was not made says nothing"
+                self._transport.pause()
+                self._hold_up()
+
+    def _hold_up(self) -> None:
+        """It is not the other side that is slow."""
+        self._held_up = self._peers.clock.call_later(PROGRESS_MS, self._hold_up)
+        if self.peer is not None:
+            self._peers.listener.progressed(self.peer.broker)
+
+    def let_in(self) -> None:
+        """There is memory for the frame that is arriving."""
+        assert self._transport is not None, "what was not made has no frame"
+        self._stop_holding_up()
+        self._transport.resume()
+
+    def _stop_holding_up(self) -> None:
+        if self._held_up is not None:
+            self._held_up.cancel()
+            self._held_up = None
 
     def gone(self, reason: str) -> None:
         """May be called more than once, and when the transport has never been made."""
@@ -225,6 +267,10 @@ class PeerConnection:
         self.is_closed = True
         self._reader.forget()
         self._stop_patience()
+        self._stop_holding_up()
+        if self._has_asked_for_memory:
+            self._has_asked_for_memory = False
+            self._peers.frame_memory.give_back(self)
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from zurau.broker.peers.acquaintance import reason_to_keep, reason_unknown
 from zurau.broker.peers.connection import PeerConnection
+from zurau.broker.peers.frame_memory import FrameMemory
 from zurau.counters import Counters
 from zurau.ids import BrokerId
 from zurau.ports import Buffer, Clock, Handshake, PeerListener, Randomness, Timer
@@ -82,6 +83,7 @@ class PeerConnections:
         self.counters = counters
         #: Every connection reads into this one buffer; what it reads is cut into frames before another one reads.
         self.scratch = bytearray(SCRATCH_BYTES)
+        self.frame_memory = FrameMemory()
         #: Of connections that begin from now on.
         self.max_frame_bytes = max_frame_bytes
         self._randomness = randomness
