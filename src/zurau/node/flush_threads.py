@@ -85,7 +85,7 @@ class FlushThreads:
         with self._changed:
             for client, flush in asked:
                 self._waiting.add(client, flush)
-            wanted = len(self._waiting)
+            wanted = 1 if self._can_be_together() else len(self._waiting)  # others would wake up for nothing
             self._changed.notify(wanted)
             missing = min(wanted - self._idle_count, FLUSH_THREADS - len(self._threads))
         for _ in range(missing):
