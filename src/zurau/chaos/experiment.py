@@ -1,8 +1,8 @@
 """A cluster under load, and faults that are drawn from a seed, one after the other; then everything is read again.
 
-After each fault every producer must be acknowledged in every partition again before the next one begins, so what a
-table says of a fault is that fault's doing. What is drawn is the same for the same seed: which faults, whom they hit
-and how long they last. What the machine makes of it is not.
+After each fault every producer must be acknowledged in every partition again, and the group must have committed, before
+the next one begins, so what a table says of a fault is that fault's doing. What is drawn is the same for the same seed:
+which faults, whom they hit and how long they last. What the machine makes of it is not.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Experiment:
             return found
 
     def _is_whole_after(self, moment_s: float, what: str) -> bool:
-        """Wait until every producer was acknowledged in every partition."""
+        """Wait until every producer was acknowledged in every partition, and a commit of the group was confirmed."""
         deadline_s = time.monotonic() + WHOLE_WITHIN_S
         while True:
             missing = [
@@ -212,6 +212,9 @@ class Experiment:
                 for partition, seen in producer.acknowledgements.items()
                 if not seen or seen[-1].at_s < moment_s
             ]
+            members = [each for each in self._consumers if isinstance(each, GroupMember)]
+            if members and not any(each.confirmed_s >= moment_s for each in members):
+                missing.append(f"members of {GROUP_NAME}")
             if not missing:
                 return True
             if time.monotonic() > deadline_s:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from zurau.chaos.load import GROUP_NAME
 from zurau.client.cluster import Cluster as ClusterClient
 from zurau.testing.cluster import Cluster
 
@@ -48,6 +49,11 @@ class Scene:
                 if client.metadata.controller_id in self.cluster.brokers:
                     return client.metadata.controller_id
                 time.sleep(0.05)
+
+    def coordinator(self) -> int:
+        """Who looks after the group that reads."""
+        with ClusterClient(self.cluster.bootstrap) as client:
+            return client.retry(lambda: client.coordinator_of(GROUP_NAME))
 
     def start_again(self, *brokers: int) -> None:
         for broker in brokers:
@@ -173,6 +179,7 @@ FAULTS = (
     Fault("leader killed", _killed(Scene.leader)),
     Fault("follower killed", _killed(Scene.any_broker), hits_led=False),
     Fault("controller killed", _killed(Scene.controller)),
+    Fault("coordinator killed", _killed(Scene.coordinator)),
     Fault("minority killed", _minority_killed, brokers_min=3),
     Fault("all killed", _all_killed),
     Fault("leader paused", _paused(Scene.leader)),

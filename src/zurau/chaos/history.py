@@ -36,6 +36,8 @@ class History:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._partitions: dict[TopicPartition, PartitionHistory] = {}
+        #: Values that were acknowledged without an offset.
+        self._somewhere: dict[TopicPartition, set[bytes]] = {}
         #: The highest offset of a partition that a group was told is committed.
         self._committed: dict[tuple[str, TopicPartition], Offset] = {}
         self._owners: dict[tuple[str, int, TopicPartition], str] = {}
@@ -54,6 +56,12 @@ class History:
         with self._lock:
             self.counts["acknowledged"] += len(values)
             self._committed_records(partition, enumerate(values, base_offset), "acknowledged")
+
+    def acknowledged_somewhere(self, partition: TopicPartition, value: bytes) -> None:
+        """A producer was told that its value is stored, and not at which offset."""
+        with self._lock:
+            self.counts["acknowledged"] += 1
+            self._somewhere.setdefault(partition, set()).add(value)
 
     def read(
         self,
@@ -77,7 +85,10 @@ class History:
             self._committed_records(partition, sorted(everything.items()), "found at the end")
             known = self._of(partition)
             lost = list(known.lost(everything))
-            self.counts["lost"] += len(lost)
+            missing = self._somewhere.get(partition, set()) - set(everything.values())
+            for value in missing:
+                self._broken("AcknowledgedStays", f"{partition}: {brief(value)} is nowhere")
+            self.counts["lost"] += len(lost) + len(missing)
             for offset in lost:
                 seen = f"{brief(known.values[offset])} was at {offset}, found {brief(everything.get(offset))}"
                 self._broken("AcknowledgedStays", f"{partition}: {seen}")

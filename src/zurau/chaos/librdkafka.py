@@ -67,5 +67,9 @@ class LibrdkafkaProducer(Client):
         if error is not None:
             self.history.count("given up")
             return
+        if message.offset() is None:
+            # Its answer was lost, and a later batch of the same producer acknowledged: it is stored, who knows where.
+            self.history.acknowledged_somewhere(partition, message.value())
+            return
         self.acknowledgements[partition].append(Acknowledgement(time.monotonic(), message.offset()))
         self.history.acknowledged(partition, message.offset(), [message.value()])

@@ -164,6 +164,8 @@ class GroupMember(Client):
         #: Partitions in which nothing was read since they were assigned.
         self._fresh: set[TopicPartition] = set()
         self._committed_s = 0.0
+        #: When a commit was last confirmed.
+        self.confirmed_s = 0.0
 
     def work(self) -> None:
         with Cluster(self.bootstrap, client_id=self.name) as cluster:
@@ -197,3 +199,4 @@ class GroupMember(Client):
         newest = self.history.newest_generation(GROUP_NAME)
         consumer.commit()
         self.history.committed(GROUP_NAME, generation, offsets, newest)
+        self.confirmed_s = time.monotonic()

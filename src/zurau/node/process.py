@@ -36,6 +36,8 @@ class BrokerProcess:
         self._settings = dict(settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._ready: IO[bytes] | None = None
+        #: Held open as long as the process shall live: it ends with ours, even if we are killed.
+        self._lifeline: int | None = None
 
     @property
     def pid(self) -> int | None:
@@ -50,9 +52,12 @@ class BrokerProcess:
     def start(self) -> None:
         """Begin; `wait_until_ready` says when it serves."""
         assert self.pid is None, "it is running"
+        self._close_pipes()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         ready, ready_write = os.pipe()
-        command = [sys.executable, "-m", "zurau", "serve", "--dir", str(self.directory), "--ready-fd", str(ready_write)]
+        lifeline, self._lifeline = os.pipe()
+        command = [sys.executable, "-m", "zurau", "serve", "--dir", str(self.directory)]
+        command += ["--ready-fd", str(ready_write), "--lifeline-fd", str(lifeline)]
         for name, value in self._settings.items():
             command += [f"--{name.replace('_', '-')}", _text(value)]
         with self.log.open("ab") as output:
@@ -61,12 +66,12 @@ class BrokerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=[ready_write],
+                pass_fds=[ready_write, lifeline],
                 # Ctrl-C is for whoever started it, who then stops it.
                 start_new_session=True,
             )
         os.close(ready_write)
-        self._close_ready()
+        os.close(lifeline)
         self._ready = os.fdopen(ready, "rb", buffering=0)
 
     def wait_until_ready(self, timeout_s: float, gives_up: Callable[[], bool] = lambda: False) -> str:
@@ -125,9 +130,12 @@ class BrokerProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._close_ready()
+        self._close_pipes()
 
-    def _close_ready(self) -> None:
+    def _close_pipes(self) -> None:
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
         if self._ready is not None:
             with suppress(OSError):
                 self._ready.close()

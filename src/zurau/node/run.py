@@ -196,6 +196,8 @@ def serve(settings: Settings) -> int:
     logging.basicConfig(level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     descriptors.allow_many()
     fail = partial(end_process, Path(settings.node.dir))
+    if settings.node.lifeline_fd >= 0:
+        threading.Thread(target=_stop_when_closed, args=[settings.node.lifeline_fd], daemon=True).start()
     threading.excepthook = lambda unhandled: fail(unhandled.exc_value)
     try:
         with asyncio.Runner(loop_factory=_fast_loop_factory()) as runner:
@@ -203,6 +205,17 @@ def serve(settings: Settings) -> int:
     except AssertionError as error:
         fail(error)
     return 0
+
+
+def _stop_when_closed(lifeline_fd: int) -> None:
+    """Whoever started this broker is gone, and was perhaps killed: nobody else would stop it."""
+    try:
+        while os.read(lifeline_fd, 1):
+            pass
+    except OSError as error:
+        log.warning("--lifeline-fd %d cannot be read: %s", lifeline_fd, error.strerror)
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def _serve_until_signal(settings: Settings, fail: Fail) -> None:

@@ -69,6 +69,13 @@ class NodeSettings:
     ready_fd: int = setting(
         -1, "zurau.ready.fd", at_least=-1, doc="File descriptor that gets the ready line, for programs. -1: none."
     )
+    lifeline_fd: int = setting(
+        -1,
+        "zurau.lifeline.fd",
+        at_least=-1,
+        doc="File descriptor of a pipe whose other end the program holds that started this broker: when that program "
+        "ends, in whatever way, the broker stops. -1: none.",
+    )
     log_level: str = setting(
         "info", "zurau.log.level", choices=("debug", "info", "warning", "error"), doc="How much to tell on stderr."
     )

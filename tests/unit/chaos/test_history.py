@@ -41,6 +41,14 @@ def test_an_acknowledged_record_that_is_not_found_is_lost(history):
     assert history.counts["lost"] == 1
 
 
+def test_a_record_that_was_acknowledged_without_its_offset_must_be_somewhere(history):
+    history.acknowledged_somewhere(P0, A)
+    history.acknowledged_somewhere(P0, B)
+    history.found_all(P0, {7: A})
+    assert broken(history) == ["AcknowledgedStays"]
+    assert (history.counts["acknowledged"], history.counts["lost"]) == (2, 1)
+
+
 def test_a_record_that_was_read_and_is_not_found_is_lost_too(history):
     history.read(P0, [(0, A)], high_watermark=1)
     history.found_all(P0, {})

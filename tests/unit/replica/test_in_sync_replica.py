@@ -11,6 +11,7 @@ from zurau.replica.core.effects import (
     LeadershipEstablished,
     Refuse,
     RestartLog,
+    RoleChanged,
     Send,
 )
 from zurau.replica.core.events import (
@@ -68,6 +69,13 @@ def test_a_leader_that_waits_for_flushes_counts_itself_when_it_has_flushed(make_
     assert replica.high_watermark == 0
     replica.step(Flushed(2), 0)
     assert replica.high_watermark == replica.safe_high_watermark == 1
+
+
+def test_who_is_alone_in_sync_leads_first_and_is_established_then(make_in_sync, ids):
+    replica = make_in_sync(waits_for_flush=False)
+    effects = replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a"), 1), 4), 0)
+    kinds = [type(effect) for effect in effects if isinstance(effect, RoleChanged | LeadershipEstablished)]
+    assert kinds == [RoleChanged, LeadershipEstablished]
 
 
 def test_a_leader_that_is_registered_anew_leads_on(make_in_sync, ids):

@@ -131,5 +131,6 @@ class InSyncReplica(ReplicaCore):
             self._role = InSyncLeader(state, self._assignment) if leads else InSyncFollower(state)
             self._role.enter()
             state.effects.append(RoleChanged(self._role.role, state.epoch, state.leader))
-        elif isinstance(self._role, InSyncLeader):
+        if isinstance(self._role, InSyncLeader):
+            # Behind the change of role: the only one in sync may be established at once.
             self._role.in_sync_changed()

@@ -70,11 +70,9 @@ class InSyncLeader(Serving):
         self._assignment = assignment
         self._proposal: InSyncProposal | None = None
         self._ask_again_ms = state.now_ms + state.settings.retry_ms
-        self._expect_in_sync()
 
     def enter(self) -> Cause | None:
         self.lead()
-        self._count()
         return None
 
     @property
