@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from broker_process import ZurauBroker
-
 import subjects
 from measure import cpu_s, resident_bytes, show
 from raw_clients import RawConnection
+from subjects import ZurauBroker
 from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from zurau.wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 

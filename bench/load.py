@@ -1,6 +1,6 @@
 """One client that writes or reads as fast as it can, in a process of its own, and says what it cost.
 
-    python bench/load.py confluent-kafka produce 127.0.0.1:9092 TOPIC COUNT SIZE
+    python bench/load.py confluent-kafka produce 127.0.0.1:9092 TOPIC COUNT SIZE [PARTITIONS]
 
 The last line of its output is JSON: seconds of wall clock, from the first record to the last acknowledgement (or
 the last record read), and seconds of CPU in the same span.
@@ -26,7 +26,7 @@ def timed() -> Iterator[None]:
     print(json.dumps({"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}))
 
 
-def kafka_produce(bootstrap: str, topic: str, count: int, size: int) -> None:
+def kafka_produce(bootstrap: str, topic: str, count: int, size: int, partitions: int = 1) -> None:
     from confluent_kafka import Producer
 
     producer = Producer(
@@ -43,10 +43,10 @@ def kafka_produce(bootstrap: str, topic: str, count: int, size: int) -> None:
     payload = b"x" * size
     producer.list_topics(topic, timeout=30)
     with timed():
-        for _ in range(count):
+        for number in range(count):
             while True:
                 try:
-                    producer.produce(topic, payload, partition=0)
+                    producer.produce(topic, payload, partition=number % partitions)
                     break
                 except BufferError:
                     producer.poll(0.01)
@@ -151,5 +151,5 @@ LOADS = {
 }
 
 if __name__ == "__main__":
-    client, direction, address, name, records, record_bytes = sys.argv[1:]
-    LOADS[f"{client} {direction}"](address, name, int(records), int(record_bytes))
+    client, direction, address, name, *numbers = sys.argv[1:]
+    LOADS[f"{client} {direction}"](address, name, *map(int, numbers))

@@ -22,8 +22,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "compatibility"))
 # Where this is set, every start would compile every module anew: nobody runs a broker like that.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+import apache_kafka
 from apache_kafka import ApacheKafka, Unavailable
 from broker_process import ZurauBroker
+
+#: For benches beside this one: the directory that they come from is on the path from here on.
+free_ports, run_tool = apache_kafka.free_ports, apache_kafka.run_tool
 
 #: Subjects that speak Kafka's protocol, and so can be measured with the same client.
 ZURAU = "zurau"
@@ -33,7 +37,7 @@ REDIS = "Redis Streams"
 NATS = "NATS JetStream"
 SPEAK_KAFKA = (ZURAU, ZURAU_OS, KAFKA)
 #: What Apache Kafka's own start script gives the JVM.
-_KAFKA_JVM = ("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+KAFKA_JVM = ("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def running(name: str, **settings: object) -> Iterator[Running]:
             with ZurauBroker(directory, **flush, **settings) as broker:
                 yield Running(name, broker.pid, broker.port, directory)
         elif name == KAFKA:
-            with ApacheKafka(directory, jvm_options=_KAFKA_JVM) as kafka:
+            with ApacheKafka(directory, jvm_options=KAFKA_JVM) as kafka:
                 yield Running(name, kafka.pid, kafka.port, directory)
         else:
             with _program(name, directory) as found:

@@ -66,12 +66,12 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 _PROPERTIES = """process.roles=broker,controller
-node.id=1
+node.id={node_id}
 listeners={listeners},CONTROLLER://127.0.0.1:{controller_port}
 advertised.listeners={listeners}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
-controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}
+{quorum}
 log.dirs={data}
 num.partitions=1
 offsets.topic.num.partitions=1
@@ -123,7 +123,8 @@ def run_tool(
 class ApacheKafka:
     """One broker that is its own controller, in `directory`; leaving the `with` block stops it.
 
-    `protocols` are security protocols that it listens for beside PLAINTEXT, each on a port of its own.
+    `protocols` are security protocols that it listens for beside PLAINTEXT, each on a port of its own. One of several
+    is given the ports of all their `controllers`, by node id; none of them is ready before a majority has started.
     """
 
     def __init__(
@@ -133,12 +134,16 @@ class ApacheKafka:
         settings: Mapping[str, str] = MappingProxyType({}),
         protocols: Sequence[str] = (),
         jvm_options: Sequence[str] = (*QUICK_JVM, "-Xmx512m"),
+        node_id: int = 1,
+        controllers: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._classpath = classpath()
         self._directory = directory
         self._settings = settings
         self._protocols = ("PLAINTEXT", *protocols)
         self._jvm_options = jvm_options
+        self._node_id = node_id
+        self._controllers = controllers
         self._process: subprocess.Popen[bytes] | None = None
         self._ports: dict[str, int] = {}
         self.data = directory / "data"
@@ -163,9 +168,8 @@ class ApacheKafka:
 
     def start(self) -> None:
         properties = self._write_properties()
-        formatted = run_tool(
-            "StorageTool", "format", "--standalone", "-t", "enVyYXUtdGVzdC1jbHVzdA", "-c", str(properties)
-        )
+        alone = () if self._controllers else ("--standalone",)
+        formatted = run_tool("StorageTool", "format", *alone, "-t", "enVyYXUtdGVzdC1jbHVzdA", "-c", str(properties))
         if formatted.returncode != 0:
             raise Unavailable(f"Apache Kafka could not format its directory: {formatted.stdout}{formatted.stderr}")
         with self.log.open("wb") as output:
@@ -190,10 +194,17 @@ class ApacheKafka:
 
     def _write_properties(self) -> Path:
         self._directory.mkdir(parents=True, exist_ok=True)
-        controller_port, *ports = _free_ports(1 + len(self._protocols))
+        controller_port, *ports = free_ports(1 + len(self._protocols))
+        quorum = f"controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}"
+        if self._controllers:
+            controller_port = self._controllers[self._node_id]
+            voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in self._controllers.items())
+            quorum = f"controller.quorum.voters={voters}"
         self._ports = dict(zip(self._protocols, ports, strict=True))
         listeners = ",".join(f"{protocol}://{self.listener(protocol)}" for protocol in self._protocols)
-        text = _PROPERTIES.format(listeners=listeners, controller_port=controller_port, data=self.data)
+        text = _PROPERTIES.format(
+            node_id=self._node_id, listeners=listeners, controller_port=controller_port, quorum=quorum, data=self.data
+        )
         text += "".join(f"{name}={value}\n" for name, value in self._settings.items())
         path = self._directory / "server.properties"
         path.write_text(text)
@@ -225,7 +236,7 @@ class ApacheKafka:
         self.stop()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [server.getsockname()[1] for server in sockets]
     for server in sockets:

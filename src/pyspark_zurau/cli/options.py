@@ -79,9 +79,14 @@ def open_session(
             yield spark
         return
     settings = SETTINGS | dict(pipeline.spark)
+    master = place.master
+    if pipeline.trigger.real_time and master == DEFAULT_MASTER and place.remote is None:
+        from pyspark_zurau.engine.real_time import SHUFFLE_PARTITIONS, slots
+
+        master = f"local[{slots(pipeline, int(settings[SHUFFLE_PARTITIONS]))}]"
     with stderr_to(log):
         spark = session(
-            f"zurau-{pipeline.name}", master=place.master, remote=place.remote, settings=settings, on_phase=on_phase
+            f"zurau-{pipeline.name}", master=master, remote=place.remote, settings=settings, on_phase=on_phase
         )
     try:
         yield spark

@@ -39,7 +39,7 @@ from pyspark_zurau.engine.topics import create_missing, find_missing
 from pyspark_zurau.options.values import Values
 from pyspark_zurau.spark.checkpoint_lock import CheckpointLock
 from zurau.cli.output import say
-from zurau.errors import ZurauError
+from zurau.errors import SettingsError, ZurauError
 
 Once = Annotated[bool, typer.Option("--once", help="Read what there is now, and end.")]
 CreateTopics = Annotated[
@@ -91,6 +91,8 @@ def run(
       zurau pipeline run logs.toml --once --master spark://head:7077
     """
     pipeline = open_pipeline(file, set_, bootstrap)
+    if once and pipeline.trigger.real_time:
+        raise SettingsError("--once reads what there is and ends, and [trigger] real_time never ends; take one of them")
     if once:
         pipeline = read_once(pipeline)
     if fail_on_dead is not None:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -71,9 +72,10 @@ def check_places(pipeline: Pipeline, problems: Problems) -> list[Problem]:
 
 def check_queries(spark: SparkSession, pipeline: Pipeline, problems: Problems) -> None:
     frames: Frames = {}
+    good = partial(good_rows, real_time=bool(pipeline.trigger.real_time))
     for source in pipeline.sources.values():
         table = f"sources.{source.name}"
-        frames[source.name] = _try(lambda source=source: good_rows(spark, source), table, "schema", problems)  # type: ignore[misc]
+        frames[source.name] = _try(lambda source=source: good(spark, source), table, "schema", problems)  # type: ignore[misc]
         if source.dead_letter not in {None, FAIL} and frames[source.name] is not None:
             _try(lambda source=source: dead_letters(spark, source), table, "dead_letter", problems)  # type: ignore[misc]
     for step in pipeline.steps.values():

@@ -13,6 +13,7 @@ MODES = ("append", "update", "complete")
 NULL_VALUES = ("dead_letter", "keep", "skip")
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_EVERY = "200 milliseconds"
+DEFAULT_REAL_TIME = "5 minutes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,8 @@ class Trigger:
     every: str = DEFAULT_EVERY
     #: Instead: read what there is, and end.
     available_now: bool = False
+    #: Instead: hand on each record as it comes, and make a checkpoint so often.
+    real_time: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,9 @@ def _step(step: Step, directory: Path) -> dict[str, Any]:
 
 
 def _sink(sink: Sink) -> dict[str, Any]:
-    return {"from": sink.origin, "kind": sink.kind, "mode": sink.mode, **_values(sink.target, _NOT_OF_TARGET)}
+    values = {"from": sink.origin, "kind": sink.kind, "mode": sink.mode, **_values(sink.target, _NOT_OF_TARGET)}
+    # Another connector reads then.
+    return values | ({"real_time": True} if sink.trigger.real_time else {})
 
 
 def _values(declared: Any, leave_out: set[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 from pyspark_zurau.engine.declaration import (
     DEFAULT_BOOTSTRAP,
     DEFAULT_EVERY,
+    DEFAULT_REAL_TIME,
     Defaults,
     Pipeline,
     Sink,
@@ -26,6 +27,7 @@ from pyspark_zurau.engine.declaration import (
 )
 from pyspark_zurau.engine.parameters import choose_values, fill_in, read_parameters
 from pyspark_zurau.engine.problems import BadPipeline, Problem, Problems, did_you_mean
+from pyspark_zurau.engine.read_real_time import check_real_time
 from pyspark_zurau.engine.read_sinks import read_sink
 from pyspark_zurau.engine.read_sources import read_source, read_watermark
 from pyspark_zurau.engine.table import Table
@@ -53,6 +55,7 @@ def read_pipeline(file: Path, given: Mapping[str, str] | None = None, *, bootstr
     problems.raise_any()
     pipeline = _read(Table(filled, "", problems), file, chosen, bootstrap, problems)
     _check_names(pipeline, problems)
+    check_real_time(pipeline, problems)
     problems.raise_any()
     return pipeline
 
@@ -106,7 +109,9 @@ def _read_source(name: str, table: Table, defaults: Defaults, file: Path) -> Sou
 
 def _read_sink(name: str, table: Table, defaults: Defaults, trigger: Trigger) -> Sink:
     _check_name(name, table)
-    if "every" in table:
+    if "every" in table and trigger.real_time:
+        table.report("every", "has no meaning with real_time, which waits for nothing")
+    elif "every" in table:
         trigger = replace(trigger, every=_read_every(table))
     sink = read_sink(name, table, defaults, trigger)
     table.finish()
@@ -137,17 +142,24 @@ def _read_trigger(table: Table) -> Trigger:
     available_now = table.truth("available_now")
     if available_now and "every" in table:
         table.report("every", "has no meaning with available_now = true, which reads what there is and ends")
-    trigger = Trigger(_read_every(table), available_now)
+    real_time = _read_duration(table, "real_time", DEFAULT_REAL_TIME) if "real_time" in table else None
+    if real_time and (available_now or "every" in table):
+        table.report("real_time", "is a trigger of its own; leave out every and available_now")
+    trigger = Trigger(_read_every(table), available_now, real_time)
     table.finish()
     return trigger
 
 
 def _read_every(table: Table) -> str:
-    every = table.text("every", DEFAULT_EVERY) or DEFAULT_EVERY
-    if not _DURATION.fullmatch(every.strip()):
-        table.report("every", f"{every!r} is not a duration; write it as '200 milliseconds', '1 second' or '5 minutes'")
-        return DEFAULT_EVERY
-    return every
+    return _read_duration(table, "every", DEFAULT_EVERY)
+
+
+def _read_duration(table: Table, key: str, default: str) -> str:
+    duration = table.text(key, default) or default
+    if not _DURATION.fullmatch(duration.strip()):
+        table.report(key, f"{duration!r} is not a duration; write it as '200 milliseconds', '1 second' or '5 minutes'")
+        return default
+    return duration
 
 
 def _check_name(name: str, table: Table) -> None:

@@ -90,7 +90,8 @@ class Execution:
             for number, name in enumerate(starts):
                 if not is_stopping() and not self._has_failed:
                     starts[name]()
-                    _let_begin(self._queries[name], is_stopping, with_batch=number == 0)
+                    with_batch = number == 0 and not self._is_real_time(name)
+                    _let_begin(self._queries[name], is_stopping, with_batch=with_batch)
                     self._look(on_progress)
                     self._find_failures(starts)
             is_active = True
@@ -110,8 +111,9 @@ class Execution:
     def stop(self) -> None:
         """Each query after the batch it is in."""
         deadline_s = time.monotonic() + STOP_PATIENCE_S
-        for query in self._queries.values():
-            _wait_for_batch(query, deadline_s)
+        for name, query in self._queries.items():
+            if not self._is_real_time(name):  # there a batch lasts as long as from checkpoint to checkpoint
+                _wait_for_batch(query, deadline_s)
             query.stop()
         for name in self._queries.keys() & self._pipeline.sinks.keys():
             clean_up(self._spark, self._pipeline.sinks[name], f"{self._pipeline.checkpoint}/{name}")
@@ -130,11 +132,15 @@ class Execution:
         with placed(self._pipeline.file, f"sources.{name}", "dead_letter"):
             writer = write_topic(dead_letters(self._spark, source), dead_letter_target(source), "append")
             place = f"{self._pipeline.checkpoint}/dead-letters/{name}"
-            self._queries[_title(name)] = start(writer, _title(name), self._pipeline.trigger, place)
+            trigger = replace(self._pipeline.trigger, real_time=None)
+            self._queries[_title(name)] = start(writer, _title(name), trigger, place)
 
     def _start_sink(self, sink: Sink, rows: DataFrame) -> None:
         with placed(self._pipeline.file, f"sinks.{sink.name}", ""):
             self._queries[sink.name] = start_sink(rows, sink, f"{self._pipeline.checkpoint}/{sink.name}")
+
+    def _is_real_time(self, name: str) -> bool:
+        return name in self._pipeline.sinks and self._pipeline.trigger.real_time is not None
 
     def _is_active(self) -> bool:
         return any(query.isActive for query in self._queries.values())

@@ -15,6 +15,7 @@ from pyspark_zurau.arrow.columns import COLUMNS
 from pyspark_zurau.engine.declaration import FAIL, Source, TopicTarget
 from pyspark_zurau.engine.formats import Parser, parser_for
 from pyspark_zurau.engine.read_sources import reader_options
+from pyspark_zurau.engine.real_time import read_in_real_time
 from pyspark_zurau.engine.times import needs_record_time
 from pyspark_zurau.options.values import Values
 from zurau.client.security import is_about_security
@@ -32,8 +33,9 @@ PER_CORE = 250_000
 CORES_UNKNOWN = 4
 
 
-def good_rows(spark: SparkSession, source: Source) -> DataFrame:
-    rows = pick_good(_read(spark, source, _needed_columns(source)), source)
+def good_rows(spark: SparkSession, source: Source, *, real_time: bool = False) -> DataFrame:
+    read = read_in_real_time if real_time else _read
+    rows = pick_good(read(spark, source, _needed_columns(source)), source)
     return rows.withWatermark(source.watermark.column, source.watermark.delay) if source.watermark else rows
 
 

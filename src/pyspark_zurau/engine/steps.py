@@ -22,9 +22,10 @@ from zurau.errors import SettingsError
 def make_views(spark: SparkSession, pipeline: Pipeline) -> dict[str, DataFrame]:
     """Every source and step by its name, known to SQL as well."""
     frames: dict[str, DataFrame] = {}
+    real_time = pipeline.trigger.real_time is not None
     for source in pipeline.sources.values():
         with placed(pipeline.file, f"sources.{source.name}", "schema"):
-            frames[source.name] = register(source.name, good_rows(spark, source))
+            frames[source.name] = register(source.name, good_rows(spark, source, real_time=real_time))
     for step in pipeline.steps.values():
         with placed(pipeline.file, f"steps.{step.name}", "sql" if step.sql else "python"):
             frames[step.name] = register(step.name, run_step(spark, pipeline.directory, step, frames))

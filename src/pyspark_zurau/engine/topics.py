@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from pyspark_zurau.engine.declaration import FAIL, Pipeline, TopicTarget
+from pyspark_zurau.engine.declaration import FAIL, Pipeline, Source, TopicTarget
 from pyspark_zurau.engine.problems import Problem, Problems, did_you_mean
 from pyspark_zurau.engine.read_sources import reader_options
 from pyspark_zurau.engine.sinks.topic import writer_options
@@ -70,6 +70,12 @@ def create_missing(pipeline: Pipeline) -> list[str]:
                 Admin(cluster).create_topic(NewTopic(topic))
             made.append(topic)
     return made
+
+
+def partition_counts(source: Source) -> dict[str, int]:
+    """Of every topic in the cluster of a source."""
+    with _peer(reader_options(source)).open() as cluster:
+        return {topic.name: len(topic.partitions) for topic in Admin(cluster).list_topics()}
 
 
 def _peer(options: Mapping[str, str]) -> Peer:

@@ -27,7 +27,7 @@ EachBatch = Callable[[DataFrame, int], None]
 
 def start_sink(rows: DataFrame, sink: Sink, checkpoint: str) -> StreamingQuery:
     if isinstance(sink.target, TopicTarget):
-        writer = write_topic(rows, sink.target, sink.mode)
+        writer = write_topic(rows, sink.target, sink.mode, real_time=bool(sink.trigger.real_time))
     else:
         writer = rows.writeStream.outputMode(sink.mode).foreachBatch(batches(sink, checkpoint))
     return start(writer, sink.name, sink.trigger, checkpoint)
@@ -43,6 +43,9 @@ def clean_up(spark: SparkSession, sink: Sink, checkpoint: str) -> None:
 
 def start(writer: DataStreamWriter, name: str, trigger: Trigger, checkpoint: str) -> StreamingQuery:
     writer = writer.queryName(name).option("checkpointLocation", checkpoint)
+    if trigger.real_time:
+        in_real_time: DataStreamWriter = writer.trigger(realTime=trigger.real_time)  # type: ignore[call-overload]
+        return in_real_time.start()
     if trigger.available_now:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=trigger.every).start()

@@ -13,8 +13,10 @@ from pyspark_zurau.writing.sink import KEEP_TIMESTAMPS, TYPES
 from zurau.errors import SettingsError
 
 
-def write_topic(rows: DataFrame, target: TopicTarget, mode: str) -> DataStreamWriter:
+def write_topic(rows: DataFrame, target: TopicTarget, mode: str, *, real_time: bool = False) -> DataStreamWriter:
     shaped, options = shape(rows, target), writer_options(target)
+    if real_time:  # Spark's own connector; a row that is only added is an update too
+        return shaped.writeStream.format("kafka").options(**options).outputMode("update")
     if mode == "append":
         return shaped.writeStream.format("zurau").options(**options)
     return shaped.writeStream.outputMode(mode).foreachBatch(write_each_batch(options))
