@@ -126,15 +126,15 @@ class Broker:
         self.replication.on_proposal = self.in_sync.propose
         #: The number of this start, as the controller counts.
         self.broker_epoch: Epoch = -1
-        self.heartbeats = Heartbeats(
-            self.controller.submit, self._heartbeat, world.clock, settings.broker_heartbeat_interval_ms
-        )
         self._watch_others()
         self.openings = Openings(world, self._present, self._open)
         self._is_open = True
 
     def _watch_others(self) -> None:
         settings, me = self.settings, self.broker_id
+        self.heartbeats = Heartbeats(
+            self.controller.submit, self._heartbeat, self.clock, settings.broker_heartbeat_interval_ms
+        )
         self._disconnections = Disconnections(me, self.metadata.runtime, lambda: self.image, self.heartbeats.say_now)
         #: When brokers were last fenced or unfenced, as far as this one has seen it.
         self.fenced_since_ms: dict[BrokerId, int] = {}
