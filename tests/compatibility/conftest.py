@@ -59,6 +59,12 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         yield broker.bootstrap
 
 
+@pytest.fixture(scope="session")
+def brokers() -> int:
+    """How many there are at `bootstrap`."""
+    return 3 if AGAINST == "cluster" else 1
+
+
 @pytest.fixture
 def make_topic(bootstrap: str) -> Callable[..., str]:
     """Makes a topic that no other test uses, and returns its name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from confluent_kafka import (
     Consumer,
@@ -46,20 +48,25 @@ def only(futures):
     return future.result(timeout=PATIENCE_S)
 
 
-def test_the_cluster_tells_its_name_and_its_brokers(admin, bootstrap):
+def test_the_cluster_tells_its_name_and_its_brokers(admin, bootstrap, brokers):
     described = admin.describe_cluster(request_timeout=PATIENCE_S).result(timeout=PATIENCE_S)
     assert described.cluster_id
-    assert [f"{node.host}:{node.port}" for node in described.nodes] == [bootstrap]
-    assert described.controller.id == described.nodes[0].id
+    assert bootstrap in [f"{node.host}:{node.port}" for node in described.nodes]
+    assert len(described.nodes) == brokers
+    assert described.controller.id in [node.id for node in described.nodes]
 
 
 def test_a_topic_is_described_with_its_leader_and_id(admin, topic):
     from confluent_kafka import TopicCollection
 
-    described = only(admin.describe_topics(TopicCollection([topic])))
+    # Who was asked may not have heard yet who leads a topic that is this new.
+    deadline_s = time.monotonic() + PATIENCE_S
+    while (described := only(admin.describe_topics(TopicCollection([topic])))).partitions[0].leader is None:
+        assert time.monotonic() < deadline_s, "nobody leads the topic"
     assert described.name == topic
     assert len(str(described.topic_id)) == 22
-    assert [partition.leader.id for partition in described.partitions] == [described.partitions[0].replicas[0].id]
+    (partition,) = described.partitions
+    assert partition.leader.id in [replica.id for replica in partition.replicas]
 
 
 def test_a_dry_run_makes_no_topic(admin, topic):
@@ -72,7 +79,7 @@ def test_a_dry_run_makes_no_topic(admin, topic):
     [
         (NewTopic("not/a/name", 1, 1), KafkaError.TOPIC_EXCEPTION),
         (NewTopic("no-partitions", 0, 1), KafkaError.INVALID_PARTITIONS),
-        (NewTopic("too-many-replicas", 1, 3), KafkaError.INVALID_REPLICATION_FACTOR),
+        (NewTopic("too-many-replicas", 1, 4), KafkaError.INVALID_REPLICATION_FACTOR),
         (NewTopic("odd-config", 1, 1, config={"retention.ms": "soon"}), KafkaError.INVALID_CONFIG),
         (NewTopic("unknown-config", 1, 1, config={"no.such.thing": "1"}), KafkaError.INVALID_CONFIG),
     ],
