@@ -11,12 +11,15 @@ from zurau.ids import BrokerId, Offset, TopicPartition, id_text
 from zurau.machines.controller.names import METADATA_TOPIC, OFFSETS_TOPIC
 from zurau.pending import Pending, start
 from zurau.replica.core.identity import PartitionId
+from zurau.replica.quorum.replica import Replica
 from zurau.simulation.brokers.agenda import Agenda
 from zurau.simulation.brokers.checkers.checks import Checks
 from zurau.simulation.brokers.clients.client import Client
 from zurau.simulation.brokers.clients.consumers import Consumer
 from zurau.simulation.brokers.clients.facts import FactTeller
 from zurau.simulation.brokers.clients.groups import Committer
+from zurau.simulation.brokers.clients.members import GroupBook, Member
+from zurau.simulation.brokers.clients.operators import Operator
 from zurau.simulation.brokers.clients.producers import IdempotentProducer, PlainProducer
 from zurau.simulation.brokers.clients.topics import Administrator, FleetingTopics, ShownTopics, Trimmer, Watcher
 from zurau.simulation.brokers.clients.verifier import Verifier
@@ -59,6 +62,7 @@ class SimulatedCluster:
         self.nodes = [SimulatedNode(self, BrokerId(number)) for number in range(1, swarm.brokers + 1)]
         self.is_calm = False
         self.clients: list[Client] = []
+        self.operator = Operator(self)
         self._violation: Violation | None = None
         self._has_lost_disk = False
         self._faults = faults
@@ -93,7 +97,13 @@ class SimulatedCluster:
             for broker in serving
             for _, partition in broker.image.partitions()
         )
-        is_young = any(len(broker.metadata.partition.shell.core.membership.voters) < 3 for broker in serving)
+        # Of two replicas that vote, one alone decides nothing, and cannot replace the other either.
+        is_young = any(
+            len(shell.core.membership.voters) < 3
+            for broker in serving
+            for shell in broker.replication.shells.values()
+            if isinstance(shell.core, Replica)
+        )
         self._has_lost_disk = not alone and not is_young
         return self._has_lost_disk
 
@@ -150,15 +160,18 @@ class SimulatedCluster:
         swarm = self.swarm
         orders = [TopicPartition(ORDERS, index) for index in range(swarm.partitions)]
         short = [TopicPartition(SHORT, 0)]
+        book = GroupBook(WIDE, WIDE_PARTITIONS)
         self.clients = [
             *(IdempotentProducer(self, number, orders[number % len(orders)]) for number in range(swarm.producers)),
             PlainProducer(self, 0, [*orders, *short]),
             *(Consumer(self, number, [*orders, *short]) for number in range(swarm.consumers)),
             Committer(self, 0, WIDE, WIDE_PARTITIONS),
+            *(Member(self, number, book) for number in range(swarm.members)),
             FactTeller(self, TopicPartition(FACTS, 0)),
             FleetingTopics(self, 0),
             Trimmer(self, short),
             Watcher(self, ORDERS),
+            *([self.operator] if swarm.operation_kinds else []),
         ]
         for client in self.clients:
             client.begin()

@@ -6,7 +6,7 @@ breaks something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -284,15 +284,22 @@ KINDS: dict[str, type[Fault]] = {
 }  # fmt: skip
 
 
-def plan(swarm: Swarm) -> tuple[Fault, ...]:
-    """The faults of a seed."""
-    rng = Random(f"faults {swarm.brokers} {swarm.mode} {swarm.seed}")
+def plan(swarm: Swarm, operations: Mapping[str, type[Fault]]) -> tuple[Fault, ...]:
+    """The faults of a seed, and what operators do meanwhile."""
+    name = f"{swarm.brokers} {swarm.mode} {swarm.seed}"
+    faults = _draw(swarm, Random(f"faults {name}"), swarm.fault_kinds, KINDS)
+    if swarm.operation_kinds:
+        faults += _draw(swarm, Random(f"deeds {name}"), swarm.operation_kinds, operations)
+    return tuple(sorted(faults, key=lambda fault: fault.at_ms))
+
+
+def _draw(swarm: Swarm, rng: Random, names: Sequence[str], kinds: Mapping[str, type[Fault]]) -> list[Fault]:
     faults: list[Fault] = []
     at_ms = 0.0
     while True:
         at_ms += rng.expovariate(1 / swarm.fault_interval_ms)
         if at_ms >= swarm.trouble_ms:
-            return tuple(faults)
-        kind = KINDS[rng.choice(swarm.fault_kinds)]
+            return faults
+        kind = kinds[rng.choice(names)]
         duration_ms = int(rng.choice([20, 100, 500, 1500]) * (0.5 + rng.random()))
         faults.append(kind(int(at_ms), rng.randint(1, swarm.brokers), duration_ms, rng.randrange(1 << 16)))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 CLUSTER_ID = "simulated"
 #: How long it takes until somebody starts a broker again that would not start, or lost its power by surprise.
 RESTART_MS = 200
+#: The first members of a group wait a moment for more, and members that fall silent are soon given up.
+GROUP_SETTINGS = GroupSettings(initial_rebalance_delay_ms=50, session_timeout_min_ms=100)
 #: How often a stopping process looks whether its threads are done.
 _LOOK_MS = 1
 
@@ -90,7 +92,7 @@ class SimulatedNode:
 
     def _make_broker(self, process: Process, world: World) -> Broker:
         swarm = self.swarm
-        settings = (swarm.broker_settings, swarm.log_settings, GroupSettings())
+        settings = (swarm.broker_settings, swarm.log_settings, GROUP_SETTINGS)
         others = tuple(node.broker_id for node in self.cluster.nodes if node is not self)
         if not others:
             return Broker(world, load_identity(world.disk, world.randomness, self.broker_id), *settings)
@@ -147,6 +149,18 @@ class SimulatedNode:
         self.broker = None
         process.is_stopping = True
         self._close_when_idle(process, broker, then)
+
+    def hand_over(self, then: Callable[[], None]) -> None:
+        """Let others lead what it leads, and stop."""
+        process, broker = self.process, self.broker
+        if process is not None and broker is not None:
+            process.after(0, lambda: start(broker.hand_over()).then(partial(self._handed_over, process, then)))
+
+    def _handed_over(self, process: Process, then: Callable[[], None], outcome: Pending[None]) -> None:
+        if outcome.error is not None:
+            self.cluster.unexpected(f"{self} does not hand over", outcome.error)
+        else:
+            self.agenda.after(0, lambda: self.stop(then) if self.process is process else None)
 
     def _close_when_idle(self, process: Process, broker: Broker, then: Callable[[], None]) -> None:
         if process.is_idle:

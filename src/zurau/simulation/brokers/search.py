@@ -12,6 +12,7 @@ from zurau.replica.core.settings import ReplicaSettings
 from zurau.simulation.brokers.cluster import SimulatedCluster
 from zurau.simulation.brokers.faults import KINDS, Fault, plan
 from zurau.simulation.brokers.invariants import INVARIANTS
+from zurau.simulation.brokers.operations import OPERATIONS
 from zurau.simulation.brokers.swarm import Mode, Swarm, draw
 from zurau.simulation.brokers.trace import brokers_log_to
 from zurau.simulation.constants import constants
@@ -28,6 +29,8 @@ class Kind:
     mode: Mode = "quorum"
     #: Kinds of faults that are drawn; none: all.
     only: tuple[str, ...] = ()
+    #: In some of them operators do their work, and members of a group theirs.
+    is_operated: bool = True
 
     def __str__(self) -> str:
         mode = f" in {self.mode} mode" if self.brokers > 1 else ""
@@ -45,19 +48,24 @@ LONE = Kind()
 
 def swarm_of(kind: Kind, seed: int) -> Swarm:
     kinds = tuple(name for name, fault in KINDS.items() if kind.brokers > 1 or not fault.needs_several)
-    swarm = draw(seed, kind.brokers, kind.mode, kinds)
-    return replace(swarm, fault_kinds=kind.only) if kind.only else swarm
+    operations = tuple(OPERATIONS) if kind.brokers > 1 else ()
+    swarm = draw(seed, kind.brokers, kind.mode, kinds, operations)
+    if kind.only:
+        swarm = replace(swarm, fault_kinds=kind.only)
+    return swarm if kind.is_operated else replace(swarm, operation_kinds=(), members=0)
 
 
 def faults_of(kind: Kind, seed: int) -> tuple[Fault, ...]:
-    return plan(swarm_of(kind, seed))
+    return plan(swarm_of(kind, seed), OPERATIONS)
 
 
 def run_seed(kind: Kind, seed: int, faults: Sequence[Fault] | None = None, keeps_lines: bool = False) -> Outcome:
     """One history. Without `faults`, those of the seed."""
     swarm = swarm_of(kind, seed)
     with constants(swarm.constants), _timing(swarm.timing):
-        cluster = SimulatedCluster(swarm, plan(swarm) if faults is None else faults, keeps_lines=keeps_lines)
+        cluster = SimulatedCluster(
+            swarm, plan(swarm, OPERATIONS) if faults is None else faults, keeps_lines=keeps_lines
+        )
         with brokers_log_to(cluster.trace, cluster.reported):
             violation = _violation_in(cluster.run)
     if violation is not None:

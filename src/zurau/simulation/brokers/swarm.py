@@ -36,6 +36,8 @@ class Swarm:
     trouble_ms: int
     fault_interval_ms: int
     fault_kinds: tuple[str, ...]
+    #: What operators do meanwhile.
+    operation_kinds: tuple[str, ...]
     delay_ms: float
     #: How often a frame takes twenty times as long.
     straggling: float
@@ -46,6 +48,8 @@ class Swarm:
     partitions: int
     producers: int
     consumers: int
+    #: Of a group.
+    members: int
     think_ms: int
     #: Values are mostly as long as they need to be, and some are up to so long.
     longest: int
@@ -64,7 +68,7 @@ class Swarm:
         )
 
 
-def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
+def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...], operations: tuple[str, ...] = ()) -> Swarm:
     rng = Random(f"brokers {brokers} {mode} {seed}")
     log_settings = LogSettings(
         segment_bytes=rng.choice([300, 2000, 40_000, 1 << 20]),
@@ -93,6 +97,7 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         trouble_ms=rng.choice([1000, 3000, 6000]),
         fault_interval_ms=rng.choice([100, 300, 1000]),
         fault_kinds=_kinds(rng, kinds),
+        operation_kinds=_operations(Random(f"operations {brokers} {mode} {seed}"), operations),
         delay_ms=rng.choice([0.5, 3, 20]),
         straggling=rng.choice([0, 0, 0.02]),
         flush_ms=rng.choice([0.5, 2, 10, 60]),
@@ -101,6 +106,7 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...]) -> Swarm:
         partitions=rng.randint(1, 3),
         producers=rng.randint(1, 4),
         consumers=rng.randint(1, 2),
+        members=Random(f"members {brokers} {mode} {seed}").choice([0, 0, 0, 2, 3]) if brokers > 1 else 0,
         think_ms=rng.choice([5, 20, 80]),
         longest=rng.choice([0, 0, 100, 3000]),
         request_timeout_ms=rng.choice([300, 1500, 5000]),
@@ -131,3 +137,8 @@ def _kinds(rng: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
     if rng.random() < 0.7:
         chosen.add(rng.choice(CRASHES))
     return tuple(sorted(chosen))
+
+
+def _operations(rng: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Mostly none."""
+    return tuple(sorted(rng.sample(kinds, rng.randint(1, len(kinds))))) if kinds and rng.random() < 0.4 else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from zurau.ids import BrokerId
 from zurau.simulation.brokers.clients.client import Client
@@ -16,23 +17,59 @@ from zurau.wire.kafka.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from zurau.wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from zurau.wire.kafka.schema import Message
 
 if TYPE_CHECKING:
     from zurau.simulation.brokers.cluster import SimulatedCluster
 
 
-class Committer(Client):
+class GroupClient(Client):
+    """Knows how to find the coordinator of its group."""
+
+    def __init__(self, cluster: SimulatedCluster, name: str, group: str) -> None:
+        super().__init__(cluster, name)
+        self.group = group
+        self._coordinator: BrokerId | None = None
+
+    async def ask_coordinator(self, request: Message, version: int, timeout_ms: float | None = None) -> Any:
+        """Raises `Unreachable`."""
+        try:
+            return await self.ask(await self._find_coordinator(), request, version, timeout_ms=timeout_ms)
+        except Unreachable:
+            self._coordinator = None
+            raise
+
+    def refused(self, codes: Iterable[int]) -> None:
+        self._coordinator = None
+        for code in set(codes) - {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
+            self.require_retriable(code, "its group")
+
+    async def _find_coordinator(self) -> BrokerId:
+        while self._coordinator is None:
+            try:
+                answer = await self.ask(self.any_broker(), FindCoordinatorRequest(key=self.group), 3)
+            except Unreachable:
+                await self.rest()
+                continue
+            if answer.error_code == ErrorCode.NONE:
+                self._coordinator = BrokerId(answer.node_id)
+            else:
+                self.require_retriable(answer.error_code, "a coordinator")
+                await self.rest()
+        return self._coordinator
+
+
+class Committer(GroupClient):
     """Commits a number that grows, for many partitions at once."""
 
     def __init__(self, cluster: SimulatedCluster, number: int, topic: str, partitions: int) -> None:
-        super().__init__(cluster, f"group-{number}")
+        super().__init__(cluster, f"group-{number}", f"group-{number}")
         self._topic = topic
         self._partitions = range(partitions)
         self._committed = dict.fromkeys(self._partitions, -1)
         #: Commits whose outcome was never told: they may count, now or a little later.
         self._unresolved: set[tuple[int, int]] = set()
         self._count = 0
-        self._coordinator: BrokerId | None = None
 
     async def run(self) -> None:
         while self.goes_on:
@@ -57,14 +94,13 @@ class Committer(Client):
         topics = [OffsetCommitRequestTopic(name=self._topic, partitions=items)]
         request = OffsetCommitRequest(group_id=self.name, topics=topics)
         try:
-            answer = await self.ask(await self._find_coordinator(), request, 7)
+            answer = await self.ask_coordinator(request, 7)
         except Unreachable:
-            self._coordinator = None
             self._unresolved |= {(index, self._count) for index in chosen}
             return False
         codes = {partition.error_code for partition in answer.topics[0].partitions}
         if codes != {ErrorCode.NONE}:
-            self._refused(codes)
+            self.refused(codes)
             self._unresolved |= {(index, self._count) for index in chosen}
             return False
         self._committed |= dict.fromkeys(chosen, self._count)
@@ -77,12 +113,11 @@ class Committer(Client):
         topics = [OffsetFetchRequestTopic(name=self._topic, partition_indexes=list(self._partitions))]
         request = OffsetFetchRequest(group_id=self.name, topics=topics)
         try:
-            answer = await self.ask(await self._find_coordinator(), request, 5)
+            answer = await self.ask_coordinator(request, 5)
         except Unreachable:
-            self._coordinator = None
             return False
         if answer.error_code != ErrorCode.NONE:
-            self._refused({answer.error_code})
+            self.refused({answer.error_code})
             return False
         for partition in answer.topics[0].partitions:
             index, found = partition.partition_index, partition.committed_offset
@@ -91,22 +126,3 @@ class Committer(Client):
                 seen = f"{self.name} finds {found} for {self._topic}-{index}, and has committed {before[index]}"
                 broken("CommittedOffsetsNeverGoBack", seen)
         return True
-
-    def _refused(self, codes: set[int]) -> None:
-        self._coordinator = None
-        for code in codes - {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
-            self.require_retriable(code, "offsets")
-
-    async def _find_coordinator(self) -> BrokerId:
-        while self._coordinator is None:
-            try:
-                answer = await self.ask(self.any_broker(), FindCoordinatorRequest(key=self.name), 3)
-            except Unreachable:
-                await self.rest()
-                continue
-            if answer.error_code == ErrorCode.NONE:
-                self._coordinator = BrokerId(answer.node_id)
-            else:
-                self.require_retriable(answer.error_code, "a coordinator")
-                await self.rest()
-        return self._coordinator
