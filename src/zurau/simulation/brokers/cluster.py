@@ -71,6 +71,20 @@ class SimulatedCluster:
         return self.nodes[broker - 1]
 
     @property
+    def members(self) -> list[SimulatedNode]:
+        """Those that have not been taken away."""
+        return [node for node in self.nodes if not node.is_retired]
+
+    def add_node(self) -> None:
+        """One more machine, with an empty disk."""
+        node = SimulatedNode(self, BrokerId(len(self.nodes) + 1))
+        self.nodes.append(node)
+        self.shown[node.broker_id] = ShownTopics()
+        for each in self.nodes:
+            each.tell_addresses()
+        node.start()
+
+    @property
     def is_lone(self) -> bool:
         """There is one broker. Nobody is behind it, and what it says is the latest at any time."""
         return len(self.nodes) == 1

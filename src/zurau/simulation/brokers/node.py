@@ -45,6 +45,8 @@ class SimulatedNode:
         #: How many disks there were before it.
         self.disk_number = 0
         self.process: Process | None = None
+        #: It is none of the cluster's any more.
+        self.is_retired = False
         #: The broker, while it serves; and from when it is made.
         self.broker: Broker | None = None
         self.watched: Broker | None = None
@@ -73,7 +75,7 @@ class SimulatedNode:
         return self.process is not None
 
     def start(self) -> None:
-        if self.process is not None:
+        if self.process is not None or self.is_retired:
             return
         self.start_count += 1
         process = self.process = Process(self, self.start_count)
@@ -111,9 +113,15 @@ class SimulatedNode:
                 lambda: handshake, broker, world.clock, world.randomness, dial, world.counters
             ),
         )
-        self._peers.set_addresses({other: address_of(other) for other in others})
+        self.tell_addresses()
         broker.use_peers(self._peers)
         return broker
+
+    def tell_addresses(self) -> None:
+        """It hears where the others are."""
+        if self._peers is not None:
+            others = [node.broker_id for node in self.cluster.nodes if node is not self]
+            self._peers.set_addresses({other: address_of(other) for other in others})
 
     def _opened(self, process: Process, broker: Broker, outcome: Pending[None]) -> None:
         # What follows is not done from within the broker, which has its own way with errors.
@@ -185,6 +193,11 @@ class SimulatedNode:
         self._is_down()
         self.disk_number += 1
         self.disk = SimulatedDisk(self.swarm.seed * 16 + self.broker_id + 8)
+
+    def retire(self) -> None:
+        """It is taken away for good, with its disk."""
+        self.is_retired = True
+        self.replace_disk()
 
     def fail_power_after(self, operations: int, down_ms: float) -> None:
         """At the next operation of the disk but so many, whoever does it."""

@@ -1,4 +1,5 @@
-"""What operators do to a cluster while everything else goes wrong: they move partitions and leaders, and drain brokers.
+"""What operators do to a cluster while everything else goes wrong: partitions and leaders are
+moved, brokers come, are drained, and go.
 
 Drawn beforehand like faults, and shortened with them.
 """
@@ -14,6 +15,9 @@ from zurau.simulation.brokers.faults import PeerFault
 if TYPE_CHECKING:
     from zurau.simulation.brokers.cluster import SimulatedCluster
     from zurau.simulation.brokers.node import SimulatedNode
+
+#: How many brokers may come.
+JOINING_MAX = 2
 
 
 class Move(PeerFault):
@@ -54,6 +58,21 @@ class HandOver(PeerFault):
         node.hand_over(lambda: cluster.agenda.after(self.duration_ms, node.start))
 
 
+class Join(PeerFault):
+    """One more broker, on an empty disk."""
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        if len(cluster.nodes) < cluster.swarm.brokers + JOINING_MAX:
+            cluster.add_node()
+
+
+class Decommission(PeerFault):
+    """It holds nothing more, is forgotten by the others, and taken away with its disk. Once in a history."""
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        cluster.operator.asked(partial(cluster.operator.begin_decommission, node))
+
+
 OPERATIONS: dict[str, type[PeerFault]] = {
-    kind.__name__: kind for kind in (Move, CancelMoves, ElectPreferred, Drain, HandOver)
+    kind.__name__: kind for kind in (Move, CancelMoves, ElectPreferred, Drain, HandOver, Join, Decommission)
 }

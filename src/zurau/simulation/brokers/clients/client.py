@@ -110,7 +110,7 @@ class Client:
     # Finding
 
     def any_broker(self) -> BrokerId:
-        return self.chance.choice(self.cluster.nodes).broker_id
+        return self.chance.choice(self.cluster.members).broker_id
 
     async def leader_of(self, name: TopicPartition) -> BrokerId:
         """Asks around until somebody knows."""

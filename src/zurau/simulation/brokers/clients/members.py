@@ -46,12 +46,14 @@ class GroupBook:
         self.partitions = range(partitions)
         #: By generation, its leader and partition.
         self._owners: dict[tuple[int, str, int], str] = {}
+        #: The last one that was agreed upon. One that members have only joined for goes with its coordinator.
         self.generation = -1
         self._count = 0
         self._committed = dict.fromkeys(self.partitions, -1)
         self._unresolved: set[tuple[int, int]] = set()
 
     def owns(self, generation: int, leader: str, member: str, partitions: list[int]) -> None:
+        self.generation = max(self.generation, generation)
         for index in partitions:
             owner = self._owners.setdefault((generation, leader, index), member)
             seen = f"{self.topic}-{index} belongs to {owner} and to {member} in generation {generation}"
@@ -119,7 +121,6 @@ class Member(GroupClient):
             self._member_id = answer.member_id
         if answer.error_code != ErrorCode.NONE:
             return False
-        self._book.generation = max(self._book.generation, answer.generation_id)
         return await self._sync(answer)
 
     async def _sync(self, joined: Any) -> bool:

@@ -76,7 +76,7 @@ class Administrator(Reader):
 
     async def create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         wanted = [CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
-        replicas = min(3, len(self.cluster.nodes))
+        replicas = min(3, self.swarm.brokers)
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas, configs=wanted)
         request = CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
         await self._insist(request, 5, lambda answer: answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
