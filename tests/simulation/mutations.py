@@ -17,13 +17,21 @@ from pathlib import Path
 import pytest
 from broker_mutations import BROKER_MUTATIONS
 from controller_mutations import CONTROLLER_MUTATIONS
+from operation_mutations import OPERATION_MUTATIONS
 from planted import find
 from replica_mutations import REPLICA_MUTATIONS
 from session_mutations import SESSION_MUTATIONS
 from window_mutations import WINDOW_MUTATIONS
 
 TESTS = Path(__file__).parents[1]
-ALL = (*REPLICA_MUTATIONS, *CONTROLLER_MUTATIONS, *SESSION_MUTATIONS, *BROKER_MUTATIONS, *WINDOW_MUTATIONS)
+ALL = (
+    *REPLICA_MUTATIONS,
+    *CONTROLLER_MUTATIONS,
+    *SESSION_MUTATIONS,
+    *BROKER_MUTATIONS,
+    *WINDOW_MUTATIONS,
+    *OPERATION_MUTATIONS,
+)
 MUTATIONS = tuple(each for each in ALL if not each.is_held)
 HELD = tuple(each for each in ALL if each.is_held)
 

@@ -11,6 +11,7 @@ from unittest.mock import patch
 from broker_story import ROOMS, run_with
 
 from zurau.simulation.brokers.search import LONE, Kind, run_seed
+from zurau.simulation.brokers.swarm import Mode
 from zurau.simulation.constants import draw
 
 Patch = tuple[Any, str, Any]
@@ -79,13 +80,18 @@ def in_one(name: str, seeds: int, *patches: Patch, near: int = 0) -> Mutation:
 def in_a_quorum(
     name: str, seeds: int, *patches: Patch, near: int = 0, brokers: int = 3, only: tuple[str, ...] = ()
 ) -> Mutation:
-    return Mutation(name, Kind(brokers, "quorum", only), patches, seeds, near)
+    return Mutation(name, Kind(brokers, "quorum", only, is_operated=False), patches, seeds, near)
 
 
 def in_sync(
     name: str, seeds: int, *patches: Patch, near: int = 0, brokers: int = 3, only: tuple[str, ...] = ()
 ) -> Mutation:
-    return Mutation(name, Kind(brokers, "isr", only), patches, seeds, near)
+    return Mutation(name, Kind(brokers, "isr", only, is_operated=False), patches, seeds, near)
+
+
+def in_operated(name: str, mode: Mode, seeds: int, *patches: Patch, near: int = 0) -> Mutation:
+    """Where operators do their work, and members of a group theirs."""
+    return Mutation(name, Kind(3, mode), patches, seeds, near)
 
 
 def held(name: str, test: str, *patches: Patch) -> Mutation:

@@ -21,6 +21,7 @@ INVARIANTS = MEANINGS | {
     "CoreKnowsItsLog": "What a replica's core believes of its log is so, whenever all that it said is done.",
     "EpochsNeverGoBack": "A start leads in an epoch in which nothing was written before.",
     "OneLeaderPerEpoch": "Nobody leads in an epoch in which somebody else led; nor the same one again after a restart.",
+    "LeadersAreThere": "Whom the controller names as a leader is registered, not fenced, and in sync.",
     "CommittedOffsetsNeverGoBack": "A group finds the offset that it committed last.",
     "OneOwner": "A partition has one owner in a generation of a group, and no commit of an older one is taken.",
     "WhatIsShownStays": "A topic, a partition or a setting that a client was shown is there until somebody removes it.",

@@ -13,6 +13,7 @@ from zlib import crc32
 from zurau.broker.broker import Broker
 from zurau.errors import DiskFault
 from zurau.ids import Epoch, Offset, TopicId
+from zurau.machines.controller.image import ClusterImage
 from zurau.partition.partition import Partition
 from zurau.records.batch import iter_batches
 from zurau.replica.core.identity import PartitionId
@@ -47,6 +48,8 @@ class Watch:
         self._leaders: dict[tuple[TopicId, int, Epoch], tuple[Partition, str]] = {}
         #: Those that lead, and know what is committed.
         self._leading: set[Partition] = set()
+        #: Up to where each broker's image was looked at.
+        self._images: dict[Broker, int] = {}
 
     def opened(self, node: SimulatedNode, broker: Broker) -> None:
         """It has started, with what its disk has."""
@@ -57,6 +60,9 @@ class Watch:
 
     def look(self, node: SimulatedNode, broker: Broker, touched: Iterable[PartitionId]) -> None:
         """At partitions whose replicas have been told something."""
+        if self._images.get(broker) != broker.image.epoch:
+            self._images[broker] = broker.image.epoch
+            self._look_at_image(node, broker.image)
         compared = self._compared
         for key in touched:
             shell = broker.replication._shells.get(key)
@@ -72,6 +78,15 @@ class Watch:
                 self._is_established(node, partition)
             if partition.shell.is_settled and not partition.shell.is_stopped:
                 self._fits(node, partition)
+
+    def _look_at_image(self, node: SimulatedNode, image: ClusterImage) -> None:
+        """Who leads by the word of the controller is there, and in sync."""
+        for key, partition in image.partitions():
+            leader = partition.leader
+            if leader is not None:
+                known = image.brokers.get(leader.broker)
+                may_lead = known is not None and not known.is_fenced and leader in partition.in_sync
+                require(may_lead, "LeadersAreThere", f"{node} knows {leader} as leader of {key}: {known}")
 
     def _fits(self, node: SimulatedNode, partition: Partition) -> None:
         """What the core believes of its log is so."""
