@@ -18,6 +18,7 @@ from zurau.cli.main import main
 from zurau.simulation.brokers.cluster import SimulatedCluster
 from zurau.simulation.brokers.faults import KINDS, Pause
 from zurau.simulation.brokers.invariants import INVARIANTS
+from zurau.simulation.brokers.operations import OPERATIONS
 from zurau.simulation.brokers.process import Process
 from zurau.simulation.brokers.search import LONE, Kind, faults_of, run_seed, search, swarm_of
 
@@ -73,7 +74,7 @@ def test_writing_down_what_happens_does_not_change_it():
 
 def test_every_kind_of_fault_strikes_in_some_of_the_first_seeds():
     struck = {type(fault).__name__ for seed in range(100) for fault in faults_of(Kind(3), seed)}
-    assert struck == set(KINDS)
+    assert struck == {*KINDS, *OPERATIONS}
 
 
 def test_power_fails_inside_the_work_of_threads_and_between_the_steps_of_a_replaced_file():
