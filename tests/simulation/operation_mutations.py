@@ -47,7 +47,11 @@ _open_sync_barrier = rebalance_module._open_sync_barrier
 OPERATION_MUTATIONS = (
     in_operated("a move never ends", "quorum", 40, (VoterChanges, "_finish", _nothing)),
     in_operated("what is moved away stays", "quorum", 100, (Placement, "remove_moved", move_nothing_away), near=50),
-    in_operated("a commit of an older generation is taken", "quorum", 60, (offsets_module, "_check_commit", take_any_commit)),
-    in_operated("members are given the same", "quorum", 30, (rebalance_module, "_open_sync_barrier", give_everybody_the_same)),
+    in_operated(
+        "a commit of an older generation is taken", "quorum", 60, (offsets_module, "_check_commit", take_any_commit)
+    ),
+    in_operated(
+        "members are given the same", "quorum", 30, (rebalance_module, "_open_sync_barrier", give_everybody_the_same)
+    ),
     in_operated("who is fenced leads on", "isr", 40, (controller_module, "fence_silent", fence_and_let_it_lead)),
 )
