@@ -13,11 +13,9 @@ from zurau.machines.controller import controller as controller_module
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.records import BrokerRegistrationChanged
 from zurau.machines.controller.sessions import BrokerSessions
-from zurau.machines.groups import offsets as offsets_module
 from zurau.machines.groups import rebalance as rebalance_module
 from zurau.machines.groups.group import Group
 from zurau.machines.groups.step import Step
-from zurau.wire.kafka.error_codes import ErrorCode
 
 
 def _nothing(*_: Any) -> None:
@@ -26,10 +24,6 @@ def _nothing(*_: Any) -> None:
 
 def move_nothing_away(*_: Any) -> list[Any]:
     return []
-
-
-def take_any_commit(*_: Any) -> ErrorCode:
-    return ErrorCode.NONE
 
 
 def give_everybody_the_same(group: Group, assignments: Mapping[str, bytes], step: Step) -> None:
@@ -47,9 +41,6 @@ _open_sync_barrier = rebalance_module._open_sync_barrier
 OPERATION_MUTATIONS = (
     in_operated("a move never ends", "quorum", 40, (VoterChanges, "_finish", _nothing)),
     in_operated("what is moved away stays", "quorum", 100, (Placement, "remove_moved", move_nothing_away), near=50),
-    in_operated(
-        "a commit of an older generation is taken", "quorum", 60, (offsets_module, "_check_commit", take_any_commit)
-    ),
     in_operated(
         "members are given the same", "quorum", 30, (rebalance_module, "_open_sync_barrier", give_everybody_the_same)
     ),

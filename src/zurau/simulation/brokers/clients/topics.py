@@ -74,9 +74,10 @@ class Administrator(Reader):
         #: One broker shows at once what it has done for somebody; others may be a little behind.
         self._asked = self.any_broker()
 
-    async def create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+    async def create(self, name: str, partitions: int, configs: dict[str, str], *, is_fleeting: bool = False) -> None:
         wanted = [CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
-        replicas = min(3, self.swarm.brokers)
+        # Who is to go gets no new replicas.
+        replicas = min(3, self.swarm.brokers - (is_fleeting and "Decommission" in self.swarm.operation_kinds))
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas, configs=wanted)
         request = CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
         await self._insist(request, 5, lambda answer: answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
@@ -126,7 +127,7 @@ class FleetingTopics(Administrator):
     async def run(self) -> None:
         while self.goes_on:
             partitions = self.chance.randint(1, 2)
-            await self.create(self.name, partitions, {})
+            await self.create(self.name, partitions, {}, is_fleeting=True)
             if self.chance.random() < 0.3:
                 partitions += 1
                 await self.add_partitions(self.name, partitions)
