@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from test_reassignment import reassign, replicas_of, under_way
-
 from three_brokers import Cluster
+
 from zurau.broker.throttles import Throttle
 from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, ConfigOperation, ResourceType
 from zurau.machines.controller.dynamic import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS

@@ -1,6 +1,6 @@
 """Three brokers of Zurau beside three of Apache Kafka, the same client, the same flush policy, in turns.
 
-    python bench/three_brokers.py
+    python bench/against_kafka.py
 
 Topics have three replicas and everything is written with acks=all. The client is librdkafka (large batches) and, where
 it says so, Apache Kafka's own producer performance tool with Java's defaults (16 kB batches). CPU and memory are those
