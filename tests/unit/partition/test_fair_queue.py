@@ -131,3 +131,20 @@ def test_pieces_of_a_kind_are_taken_together_and_the_others_keep_their_turns():
 
     assert (order.count(is_wanted), order.take(is_wanted)) == (2, ["a1", "a2"])
     assert [order.next(), order.next()] == [("a", "b1"), ("b", "b2")]
+
+
+def test_a_client_that_is_busy_is_passed_over_and_keeps_its_turn():
+    order: FairOrder[str] = FairOrder()
+    for piece in ("a1", "b1", "a2"):
+        order.add(piece[0], piece)
+    assert order.next(lambda client: client == "a") == ("b", "b1")
+    assert order.next(lambda client: client == "a") is None
+    assert [order.next(), order.next(), order.next()] == [("a", "a1"), ("a", "a2"), None]
+
+
+def test_a_client_whose_pieces_were_all_taken_has_no_turn():
+    order: FairOrder[str] = FairOrder()
+    for piece in ("a1", "b1"):
+        order.add(piece[0], piece)
+    assert order.take(lambda piece: piece == "a1") == ["a1"]
+    assert [order.next(), order.next()] == [("b", "b1"), None]
