@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -36,6 +36,7 @@ from zurau.broker.openings import Openings
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.progress import with_progress
+from zurau.broker.replica_names import ReplicaNames
 from zurau.broker.replication import Replication
 from zurau.broker.settings import BrokerSettings
 from zurau.broker.stop_mark import StopMark, read_stop_mark, remove_stop_mark, write_stop_mark
@@ -44,12 +45,12 @@ from zurau.broker.troubles import Troubles
 from zurau.broker.voter_changes import VoterChanges
 from zurau.broker.waiting import pause
 from zurau.errors import CorruptData, DiskFault, Refused
-from zurau.ids import BrokerId, Epoch, PartitionId, TopicId, TopicPartition
+from zurau.ids import BrokerId, Epoch, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
-from zurau.machines.controller.commands import BrokerHeartbeat, RegisterBroker, RenameReplica
-from zurau.machines.controller.image import ClusterImage, Listener, TopicImage
+from zurau.machines.controller.commands import BrokerHeartbeat, RegisterBroker
+from zurau.machines.controller.image import ClusterImage, Listener, PartitionImage, TopicImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.machine import Command, Reply
@@ -128,6 +129,7 @@ class Broker:
         self.broker_epoch: Epoch = -1
         self._watch_others()
         self.openings = Openings(world, self._present, self._open)
+        self.names = ReplicaNames(self.broker_id, self.placement, self._present, self._ask)
         self._is_open = True
 
     def _watch_others(self) -> None:
@@ -257,13 +259,14 @@ class Broker:
         deleted_before = self.metadata.load()
         self.on_brokers(self.image)
         self.broker_epoch = await self._ask(self._registration())
+        self.names.registered(self.broker_epoch)
         topics = list(self.image.topics.values())
         self.placement.directories.undo_deletions(self.image.topics_by_id)
         opened = [
             each for part in with_progress(topics, openings.OPENED_AT_ONCE, self.clock) for each in self._open(part)
         ]
         self._sort_out(topics, deleted_before)
-        await self._tell_new_names(topics)
+        await self.names.told
         self.in_sync.registered(self.broker_epoch)
         self.heartbeats.begin()
         self.last_seen.begin()
@@ -277,13 +280,6 @@ class Broker:
         if not self._is_alone:
             await self._voter_changes.settled()
         self.journal.recovered(LogId(closed.topic_id, name.partition) for name, closed in self.placement.closed.items())
-
-    async def _tell_new_names(self, topics: Iterable[TopicImage]) -> None:
-        """Replicas that begin anew are not those that the controller knows."""
-        for topic in topics:
-            for image, name in list(self.placement.renamed(topic)):
-                key = PartitionId(topic.topic_id, image.index)
-                await self._ask(RenameReplica(self.broker_id, self.broker_epoch, key, name))
 
     @property
     def _is_alone(self) -> bool:
@@ -394,7 +390,7 @@ class Broker:
             self.identity,
             self.journal,
             clean=mark is not None and mark.is_old,
-            opened_late=self._opened,
+            opened_late=self._opened_late,
             replication=self.replication,
         )
 
@@ -417,16 +413,28 @@ class Broker:
                 )
             return
         self.placement.sort_out_directories(deleted_before, placed)
-        there = self.image.topics_by_id
-        self.journal.forget([name for name in self.journal.logs if name != METADATA_LOG and name.topic_id not in there])
+        # What was moved away comes back as another replica, if ever, and then nothing is missing of what this one had.
+        here = {LogId(self.image.topics[name.topic].topic_id, name.partition) for name in placed}
+        self.journal.forget([name for name in self.journal.logs if name != METADATA_LOG and name not in here])
 
     def _open(self, topic: TopicImage) -> list[Partition]:
         """Open those partitions of a topic that are placed here."""
         opened = self.placement.open_topic(topic, self.settings_of(topic))
         for partition in opened:
             self._opened(partition)
-        self.in_sync.tell(topic, topic.partitions)
+        self._compare(topic, topic.partitions)
         return opened
+
+    def _opened_late(self, partition: Partition) -> None:
+        self._opened(partition)
+        topic = self.image.topics_by_id.get(partition.topic_id)
+        if topic is not None:
+            self._compare(topic, [topic.partitions[partition.name.partition]])
+
+    def _compare(self, topic: TopicImage, partitions: Sequence[PartitionImage]) -> None:
+        """What the image says of replicas that were opened."""
+        self.in_sync.tell(topic, partitions)
+        self.names.compare(topic, partitions)
 
     def _opened(self, partition: Partition) -> None:
         if partition.name.topic == OFFSETS_TOPIC:

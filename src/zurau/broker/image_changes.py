@@ -44,6 +44,7 @@ class ImageChanges:
             case PartitionStatesChanged(topic, partitions):
                 self._move(topic, partitions)
                 broker.in_sync.tell(topic, partitions)
+                broker.names.compare(topic, partitions)
             case BrokerFencingChanged(broker_id):
                 broker.fenced_since_ms[broker_id] = broker.clock.now_ms()
             case BrokerAdded():

@@ -199,13 +199,15 @@ class Placement:
         self._journal.begin_anew(log_id, new)
         return Log.open(self._world.disk, directory, settings, now_ms=self._world.clock.now_ms(), clean=True)
 
-    def renamed(self, topic: TopicImage) -> Iterator[tuple[PartitionImage, str]]:
-        """Replicas here that have other names than the image says, with those names."""
-        for image in topic.partitions:
-            me = image.replica_on(self._identity.broker_id)
-            name = self._journal.facts(LogId(topic.topic_id, image.index)).directory
-            if me is not None and name and name != me.directory:
-                yield image, name
+    def other_name(self, topic: TopicImage, image: PartitionImage) -> str:
+        """What a replica here is called, if the image calls it something else."""
+        me = image.replica_on(self._identity.broker_id)
+        if me is None or not self.has(topic, image):
+            return ""
+        opened = self.partitions.get(TopicPartition(topic.name, image.index))
+        facts = self._journal.facts(LogId(topic.topic_id, image.index))
+        name = facts.directory if opened is None else opened.shell.core.id.directory
+        return name if name != me.directory else ""
 
     def _replicas_of(self, topic: TopicImage, image: PartitionImage) -> Replicas:
         me = image.replica_on(self._identity.broker_id)
@@ -282,8 +284,8 @@ class Placement:
             partition = self._adopt(name, closed.topic_id, closed.replicas, outcome.result())
             partition.settings_changed(closed.settings)
             log.info("%s could be opened", name)
-            self._opened_late(partition)
             partition.start()
+            self._opened_late(partition)
 
     # Changing and removing
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from three_brokers import Cluster
 
-from zurau.ids import TopicPartition
+from zurau.broker import metadata_snapshots
+from zurau.errors import DiskFault
+from zurau.ids import BrokerId, TopicPartition
+from zurau.simulation.disk import SimulatedDisk
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -133,6 +136,111 @@ def test_a_partition_goes_and_comes_back(cluster, mode):
         node.start()
     cluster.pass_time(15_000)
     assert cluster.read("t") == [b"a", b"b"]
+
+
+def names(cluster: Cluster, broker: int) -> tuple[str, str]:
+    """What a broker's replica is called there, and by the controller."""
+    node = cluster.nodes[broker]
+    image = node.broker.image.topics["t"].partitions[0]
+    return node.broker.partitions[T].shell.core.id.directory, image.replica_on(broker).directory
+
+
+@MODES
+def test_a_partition_comes_back_to_a_broker_that_was_down_when_it_was_moved_away(cluster, mode):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    cluster.pass_time(1000)
+    *kept, gone = replicas_of(cluster)
+    cluster.nodes[gone].lose_power()
+    cluster.pass_time(5000)
+    assert reassign(cluster, *kept) == ErrorCode.NONE
+    cluster.pass_time(8000)
+    assert replicas_of(cluster) == tuple(kept)
+    cluster.nodes[gone].start()
+    cluster.pass_time(10_000)
+    assert reassign(cluster, *kept, gone) == ErrorCode.NONE
+    cluster.pass_time(10_000)
+    assert under_way(cluster) == []
+    assert holders(cluster) == {1, 2, 3}
+    assert len(set(names(cluster, gone))) == 1
+    assert cluster.read("t") == [b"a"]
+
+
+@MODES
+def test_a_partition_that_was_moved_away_and_back_while_a_broker_heard_nothing(cluster, mode, monkeypatch):
+    """It hears of that in one snapshot, and has had the replica all the time."""
+    monkeypatch.setattr(metadata_snapshots, "RECORDS_MIN", 10)
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    cluster.cut_off.add(BrokerId(3))
+    cluster.pass_time(10_000)
+    for target in ([1, 2], [1, 2, 3]):
+        assert reassign(cluster, *target) == ErrorCode.NONE
+        cluster.pass_time(8000)
+    for number in range(30):
+        assert cluster.create(f"many-{number}", replication_factor=2) == ErrorCode.NONE
+    cluster.pass_time(2000)
+    assert under_way(cluster) == [([3], [])]
+    cluster.cut_off.clear()
+    cluster.pass_time(20_000)
+    here, known = names(cluster, 3)
+    assert here == known
+    assert under_way(cluster) == []
+
+
+class DiskWithABadDirectory(SimulatedDisk):
+    """One of its directories cannot be looked into, until that is mended."""
+
+    bad = ""
+
+    def read_file(self, path: str) -> bytes | None:
+        if self.bad and path.startswith(f"{self.bad}/"):
+            raise DiskFault(f"cannot read {path}")
+        return super().read_file(path)
+
+
+@MODES
+def test_a_replica_that_begins_anew_when_it_is_opened_late_counts_under_its_new_name(cluster, mode):
+    *_, last = cluster.nodes.values()
+    last.lose_power()
+    last.disk.__class__ = DiskWithABadDirectory
+    last.start()
+    cluster.pass_time(10_000)
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    cluster.pass_time(1000)
+    last.lose_power()
+    last.disk.bad = "t-0"
+    last.start()
+    cluster.pass_time(10_000)
+    assert T in last.broker.placement.closed
+    last.disk.remove_tree("t-0")
+    last.disk.bad = ""
+    cluster.pass_time(70_000)
+    here, known = names(cluster, last.id)
+    assert here == known
+    cluster.nodes[1].lose_power()  # so the one that began anew is needed
+    cluster.pass_time(15_000)
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+    assert cluster.read("t") == [b"a", b"b"]
+
+
+def test_a_replica_that_is_opened_late_is_told_who_leads(cluster):
+    *_, last = cluster.nodes.values()
+    cluster.create("t", replication_mode="isr")
+    cluster.pass_time(2000)
+    last.lose_power()
+    last.disk.__class__ = DiskWithABadDirectory
+    last.disk.bad = "t-0"
+    last.start()
+    cluster.pass_time(10_000)
+    assert T in last.broker.placement.closed
+    last.disk.bad = ""
+    cluster.pass_time(70_000)
+    image = last.broker.image.topics["t"].partitions[0]
+    assert [each.broker for each in image.in_sync] == [1, 2, 3]
 
 
 def test_the_groups_of_a_partition_move_with_it(cluster):

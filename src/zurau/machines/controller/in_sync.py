@@ -257,13 +257,14 @@ def alter_partition(image: ClusterImage, drafts: Drafts, command: AlterPartition
     barred = [
         each for each, epoch in asked if each not in known.in_sync and not _may_join(image, drafts, key, each, epoch)
     ]
-    # What was refused must not be accepted later, when it comes a second time: so a refusal counts as a change.
-    drafts.put(key, in_sync=known.in_sync if barred else tuple(sorted(command.in_sync)))
+    # The others join all the same, or one who never may would hold up a reassignment for ever. What was refused must
+    # not be accepted later, when it comes a second time: so a refusal counts as a change.
+    drafts.put(key, in_sync=tuple(sorted(each for each in command.in_sync if each not in barred)))
+    drafts.finish_if_in_sync(key)
+    drafts.elect()
     if barred:
         names = ", ".join(map(str, barred))
         return Decided(drafts.records(), Refused(ErrorCode.INELIGIBLE_REPLICA, f"{names} may not join those in sync"))
-    drafts.finish_if_in_sync(key)
-    drafts.elect()
     return Decided(drafts.records(), drafts[key])
 
 

@@ -148,6 +148,20 @@ def test_a_broker_that_was_restarted_since_does_not_join(cluster):
     assert cluster.in_sync() == [1, 2]
 
 
+def test_one_who_may_not_join_does_not_bar_the_others(cluster):
+    cluster.alter(1)
+    cluster.lose_sight_of(3)
+    assert refusal(cluster.alter, 1, 2, 3).code is ErrorCode.INELIGIBLE_REPLICA
+    assert cluster.in_sync() == [1, 2]
+
+
+def test_one_who_may_not_join_keeps_nobody_who_lags(cluster):
+    cluster.alter(1, 2)
+    cluster.lose_sight_of(3)
+    assert refusal(cluster.alter, 1, 3).code is ErrorCode.INELIGIBLE_REPLICA
+    assert cluster.in_sync() == [1]
+
+
 def test_what_was_refused_once_is_not_accepted_later(cluster):
     cluster.lose_sight_of(3)
     proposal = cluster.proposal(1, 2, 3)
