@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from planted import in_one
+from planted import held, in_one
 
 from zurau.broker import broker as broker_module
 from zurau.broker import metadata_log as metadata_log_module
@@ -16,7 +16,7 @@ from zurau.broker.directories import Directories
 from zurau.broker.stop_mark import StopMark
 from zurau.epochs import Position
 from zurau.errors import CorruptData, DiskFault
-from zurau.ids import Offset, TopicId
+from zurau.ids import Epoch, Offset, TopicId
 from zurau.journal import frames as frames_module
 from zurau.journal.journal import Journal, LogNotes
 from zurau.log.compaction import CompactionJob
@@ -193,6 +193,10 @@ def freeze_without_a_topic(image: ClusterImage) -> Callable[[], Iterable[Any]]:
     return lambda: [record for record in records() if getattr(record, "name", "") != "orders"]
 
 
+def start_over_without_a_word(self: Log, offset: Offset, restart_epoch: Epoch | None = None) -> None:
+    _start_over(self, offset)
+
+
 def no_snapshot(disk: Disk, directory: str, log_start_offset: Offset, log_end_offset: Offset) -> Snapshot:
     return snapshots_module.NO_SNAPSHOT
 
@@ -215,6 +219,7 @@ _flushed = LogFlushing._flushed
 _failed = LogFlushing._failed
 _make_safe = Flushing.make_safe
 _rewrite = CompactionJob._rewrite
+_start_over = Log._start_over
 _append_own = Partition.append_own
 _freeze = metadata_snapshots_module.freeze
 _hasty_work = {**shell_module._WORK, SaveVote: go_on_before_the_vote_is_safe}
@@ -269,5 +274,10 @@ BROKER_MUTATIONS = (
         100,
         (Directories, "delete", delete_later),
         (placement_module, "read_topic_id", any_topic_will_do),
+    ),
+    held(
+        "a log that begins anew does not say so first",
+        "unit/log/test_restart.py::test_when_the_power_goes_it_is_the_old_log_or_the_new_one",
+        (Log, "_start_over", start_over_without_a_word),
     ),
 )

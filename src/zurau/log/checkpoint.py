@@ -1,6 +1,6 @@
 """Two offsets of a log that its segments do not tell: where it starts after records were deleted from the front, and
-up to where it has been compacted. A small text file that is replaced as a whole, with a checksum: a wrong start would
-hide records, or bring deleted ones back."""
+up to where it has been compacted; and, for a moment, that it begins anew (see restarting). A small text file that is
+replaced as a whole, with a checksum: a wrong start would hide records, or bring deleted ones back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fastcrc import crc32
 
 from zurau.errors import CorruptData
-from zurau.ids import Offset
+from zurau.ids import Epoch, Offset
 from zurau.log.files import ASIDE_SUFFIX
 from zurau.ports import Disk
 
@@ -22,6 +22,7 @@ _VERSION = "1"
 _OLD_VERSION = "0"
 _START = "start-offset"
 _COMPACTED = "compacted-offset"
+_RESTART = "restart-epoch"
 _CHECKSUM = "checksum"
 
 
@@ -30,9 +31,12 @@ class Checkpoint(NamedTuple):
     compacted_offset: Offset = 0
     #: Written by a release that left no mark when old segments expired (see Log).
     is_old: bool = False
+    #: It is to begin anew at its start, after this epoch, and may not have done so yet; None: nothing is to be done.
+    restart_epoch: Epoch | None = None
 
     def content(self) -> bytes:
-        facts = f"{_VERSION}\n{_START} {self.start_offset}\n{_COMPACTED} {self.compacted_offset}\n".encode()
+        restart = f"{_RESTART} {self.restart_epoch}\n" if self.restart_epoch is not None else ""
+        facts = f"{_VERSION}\n{_START} {self.start_offset}\n{_COMPACTED} {self.compacted_offset}\n{restart}".encode()
         return facts + f"{_CHECKSUM} {crc32.iscsi(facts)}\n".encode()
 
 
@@ -40,8 +44,8 @@ def parse_checkpoint(content: bytes) -> Checkpoint:
     """Raises `CorruptData` if it does not say what was written."""
     try:
         version, *lines = content.decode().splitlines()
-        offsets = {name: int(number) for name, number in (line.split() for line in lines)}
-        checkpoint = Checkpoint(offsets[_START], offsets[_COMPACTED])
+        facts = {name: int(number) for name, number in (line.split() for line in lines)}
+        checkpoint = Checkpoint(facts[_START], facts[_COMPACTED], restart_epoch=facts.get(_RESTART))
         if version == _OLD_VERSION:
             return checkpoint._replace(is_old=True)
         if content == checkpoint.content():

@@ -40,7 +40,9 @@ def load_epochs(
     try:
         in_file = parse_epochs(content).marks if content is not None else []
         # Those whose batches are lost are forgotten, on disk too: other batches will come to their offsets.
-        epochs = _merged([*in_file, *noted], checked, end)
+        # What the journal has is later than the file: all else in it is of a log that has begun anew since.
+        later = [mark for mark in noted if not in_file or mark.epoch > in_file[-1].epoch]
+        epochs = _merged([*in_file, *later], checked, end)
         starts = max(start_offset, segments[0].base_offset) if start_offset is not None else -1
         if not in_file and segments[0].size and not (noted and noted[0].start_offset <= starts):
             raise CorruptData("it says nothing" if content is not None else "it is missing")

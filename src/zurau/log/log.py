@@ -23,7 +23,7 @@ from functools import partial
 
 from zurau.epochs import EpochMark, Position
 from zurau.errors import DiskFault, FlushFailed
-from zurau.ids import Offset
+from zurau.ids import Epoch, Offset
 from zurau.log import checkpoint as checkpoint_file
 from zurau.log import epochs as epoch_file
 from zurau.log.batch_file import SegmentEnd
@@ -37,6 +37,7 @@ from zurau.log.last_known import LastKnown
 from zurau.log.reading import ReadableLog, base_offset_of
 from zurau.log.recovery import Recovery
 from zurau.log.removal import Removals
+from zurau.log.restarting import complete_restart
 from zurau.log.retention import count_expired, is_older
 from zurau.log.segment import Segment
 from zurau.log.segment_files import reopen_segment
@@ -114,6 +115,8 @@ class Log(ReadableLog):
             disk.make_directory(directory)
         saved = load_checkpoint(disk, directory) if checkpoint_file.FILE_NAME in names else None
         is_lost = checkpoint_file.FILE_NAME in names and saved is None
+        if saved is not None and saved.restart_epoch is not None:
+            saved, names = complete_restart(disk, directory, saved), disk.list_directory(directory)
         recovery = Recovery(
             disk, directory, settings, saved, last_known, clean=clean or not names, start_is_lost=is_lost
         )
@@ -277,12 +280,13 @@ class Log(ReadableLog):
         """Forget everything and go on behind `mark`, for good when this returns. Blocks; rare. No flush may run."""
         self._require_writable()
         assert not self._flushing.is_under_way
-        self._start_over(mark.start_offset)
+        self._start_over(mark.start_offset, mark.epoch)
         self.epochs.restart(mark)
         self._flushing.save_epochs()
+        self._save()  # it is done
 
-    def _start_over(self, offset: Offset) -> None:
-        self._save(Checkpoint(offset, offset))
+    def _start_over(self, offset: Offset, restart_epoch: Epoch | None = None) -> None:
+        self._save(Checkpoint(offset, offset, restart_epoch=restart_epoch))
         self.start_offset = self.compacted_offset = offset
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
