@@ -34,7 +34,8 @@ def load_epochs(
     """
     path = f"{directory}/{epoch_file.FILE_NAME}"
     content = disk.read_file(path)
-    end = segments[-1].end.offset
+    # A log starts where it was told to, also if what is left of its segments ends before.
+    end = max(segments[-1].end.offset, start_offset or 0)
     epochs_start = 0
     in_file: list[EpochMark] = []
     try:

@@ -291,7 +291,7 @@ class Log(ReadableLog):
         old, self._segments = self._segments, [self._new_segment(offset)]
         self._active = self._segments[0]
         self._flushing.forget(old)
-        self._removals.put_away(old)
+        self._removals.put_away(reversed(old))  # should the power go, the log ends early; it does not begin late
         self._disk.flush_directory(self.directory)
         self._end_at(offset)
 

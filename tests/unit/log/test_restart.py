@@ -88,3 +88,28 @@ def test_marks_of_the_old_log_that_the_journal_has_are_not_taken_for_the_new_one
     bench.disk.crash()
     log = bench.open(clean=False, last_known=LastKnown(marks=(EpochMark(1, 0),)))
     assert log.epochs.marks == [EpochMark(5, 100)]
+
+
+@pytest.mark.parametrize("start", [10, 13, 20])
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_when_the_power_goes_while_all_is_truncated_the_start_and_the_mark_there_stay(make_bench, start, epoch):
+    """A log that began later would pass for one of which more is committed; one without its mark for an older one."""
+    seen = set()
+    for operations in range(STEPS):
+        bench = make_bench(disk=SimulatedDisk(operations))
+        bench.fill(start)
+        bench.fill(30 - start, epoch=1)
+        bench.flush()
+        bench.log.advance_start(start)
+        content = bench.read_all()
+        bench.disk.fail_power_after(operations)
+        with suppress(DiskFault):
+            bench.log.truncate(Position(epoch, start))
+            seen.add("done")
+        bench.disk.crash()
+        log = bench.open(clean=False, last_known=LastKnown())
+        assert log.start_offset == start
+        assert Position(epoch, start) <= log.position
+        assert content.startswith(bench.read_all())
+        seen.add(log.end_offset)
+    assert seen == {"done", start, 20, 30}
