@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from three_brokers import IDS, Cluster
+
 from zurau.broker.voter_changes import ROOM_BYTES, SETTLED_WITHIN_MS
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.controller.commands import ReserveBrokerId

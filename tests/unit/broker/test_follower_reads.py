@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from three_brokers import Cluster, Node
+
 from zurau.api.kafka.follower_reads import NO_REPLICA
 from zurau.api.kafka.reading import FOLLOWERS_EVERY_MS
 from zurau.ids import TopicPartition
