@@ -156,3 +156,24 @@ def test_a_leader_that_is_no_voter_any_more_does_not_wait_for_its_own_disk(make,
     assert (leader.role, leader.voters) == (Role.LEADER, ids("2a"))
     leader.step(TimePassed(), 2500)
     assert leader.role is Role.FOLLOWER
+
+
+def test_one_whose_removal_may_not_be_committed_can_lead_until_it_is(make, ids):
+    removed, other = make(voters="1a 2a"), ids("2a")[0]
+    removed.step(TimePassed(), 0)
+    removed.step(TimePassed(), 1000)
+    for epoch, is_pre in ((0, True), (1, False)):
+        removed.step(Received(VoteAnswer(other, epoch, True, is_pre)), 1000)
+    removed.step(Flushed(1), 1000)
+    removed.step(Received(Fetch(other, 1, 1, Position(1, 0), 0)), 1000)
+    removed.step(VoterChangeAsked(remove=ids("1a")[0]), 1100)
+    removed.step(TimePassed(), 2500)
+    assert removed.role is Role.FOLLOWER
+    removed.step(TimePassed(), 5000)
+    for epoch, is_pre in ((1, True), (2, False)):
+        removed.step(Received(VoteAnswer(other, epoch, True, is_pre)), 5000)
+    assert removed.role is Role.LEADER
+    removed.step(Received(Fetch(other, 2, 2, Position(2, 1), 0)), 5000)
+    assert (removed.role, removed.high_watermark) == (Role.FOLLOWER, 1)
+    removed.step(TimePassed(), 9000)
+    assert removed.role is Role.FOLLOWER

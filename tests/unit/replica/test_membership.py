@@ -68,3 +68,11 @@ def test_voters_change_one_at_a_time_dead_ones_first_and_in_pairs(ids, voters, w
         None if change is None else (None, ids(change[1:])[0]) if change[0] == "-" else (ids(change[1:])[0], None)
     )
     assert found == expected
+
+
+def test_who_voted_before_the_last_change_is_known(ids):
+    membership = Membership(ids("1a 2a 3a"))
+    assert membership.before_last_change == ids("1a 2a 3a")
+    for offset, voters in ((3, "1a 2a"), (5, "1a")):
+        membership.appended([Batch(1, offset, 1, b"", ids(voters))])
+    assert membership.before_last_change == ids("1a 2a")

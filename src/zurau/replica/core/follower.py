@@ -49,7 +49,7 @@ class Follower:
         if self._is_quiesced:
             return None
         if state.now_ms >= self._patience_ends_ms:
-            if state.is_voter:
+            if state.may_stand:
                 return Cause.LEADER_SILENT
             state.leader = None
             self._hear_again()

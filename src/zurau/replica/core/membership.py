@@ -39,6 +39,10 @@ class Membership:
         return self.changes[-1].voters if self.changes else self.first
 
     @property
+    def before_last_change(self) -> Voters:
+        return self.changes[-2].voters if len(self.changes) > 1 else self.first
+
+    @property
     def history(self) -> tuple[VoterChange, ...]:
         """All that is known, to be made again from: the first voters as a change before all offsets."""
         return (VoterChange(-1, self.first), *self.changes)

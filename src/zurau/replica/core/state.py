@@ -76,6 +76,14 @@ class ReplicaState(msgspec.Struct):
             self._look_at_voters()
         return self._other_voters
 
+    @property
+    def may_stand(self) -> bool:
+        """It votes; or it did until a change that may not be committed. Perhaps nobody else has that change: then the
+        others' logs are too short to win its vote, and nobody but this one could lead (Ongaro's thesis, 4.2.2)."""
+        membership = self.membership
+        is_removal_open = not membership.is_settled(self.high_watermark) and self.id in membership.before_last_change
+        return self.is_voter or is_removal_open
+
     def _look_at_voters(self) -> None:
         self._voters = self.membership.voters
         self._other_voters = tuple(voter for voter in self._voters if voter != self.id)

@@ -51,7 +51,7 @@ def swarm_of(kind: Kind, seed: int) -> Swarm:
     operations = tuple(OPERATIONS) if kind.brokers > 1 else ()
     swarm = draw(seed, kind.brokers, kind.mode, kinds, operations)
     if kind.only:
-        swarm = replace(swarm, fault_kinds=kind.only)
+        swarm = replace(swarm, fault_kinds=kind.only, operation_kinds=())
     return swarm if kind.is_operated else replace(swarm, operation_kinds=(), members=0)
 
 
