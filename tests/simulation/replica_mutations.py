@@ -313,8 +313,10 @@ REPLICA_MUTATIONS = (
         "unit/test_epochs.py::test_a_mark_at_exactly_the_cut_stays_if_its_epoch_is_common",
         (EpochHistory, "truncate", forget_mark_at_the_cut),
     ),
-    in_a_quorum(
-        "a truncation keeps marks of later epochs", 20, (EpochHistory, "truncate", cut_by_offset_only), near=24
+    held(
+        "a truncation keeps marks of later epochs",
+        "unit/test_epochs.py::test_a_mark_at_exactly_the_cut_stays_if_its_epoch_is_common",
+        (EpochHistory, "truncate", cut_by_offset_only),
     ),
     held(
         "retention forgets the epoch before the start",
@@ -326,7 +328,11 @@ REPLICA_MUTATIONS = (
         "unit/replica/test_high_watermark.py::test_one_whose_removal_may_not_be_committed_can_lead_until_it_is",
         (ReplicaState, "may_stand", ReplicaState.is_voter),
     ),
-    in_a_quorum("voters change while a change is open", 20, (Membership, "is_settled", _always), near=24),
+    held(
+        "voters change while a change is open",
+        "unit/replica/test_membership.py::test_a_change_is_settled_when_the_high_watermark_has_passed_it",
+        (Membership, "is_settled", _always),
+    ),
     held(
         "a round of votes gives nobody time to answer",
         "unit/replica/test_lost_leaders.py::test_who_would_not_vote_is_asked_again_and_who_did_not_is_not",
