@@ -101,7 +101,7 @@ FIXED = {
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
         node.flush_threads.ALONE_S node.process.STOP_WITHIN_S node.process.LOOK_EVERY_S
         cli.up.READY_WITHIN_S cli.up.LOOK_EVERY_S cli.up.RESTART_AFTER_S cli.up.RESTART_AFTER_MAX_S
-        node.acceptor.PAUSE_S node.rate_limited_log.INTERVAL_S node.turns.TURN_S node.turns.SLOW_S
+        node.acceptor.PAUSE_S node.rate_limited_log.INTERVAL_S node.turns.TURN_S node.turns.SWITCH_S node.turns.SLOW_S
         cli.consume.ROUND_S client.admin.SETTLE_S client.cluster.cluster.START_PATIENCE_S
         client.aio.carrier.ROUND_S client.aio.consumer.ROUND_S client.consumer.consumer.ROUND_S
         client.groups.consumer.COMMIT_INTERVAL_S client.groups.consumer.ROUND_S client.groups.consumer.HURRY_S

@@ -40,7 +40,7 @@ from zurau.node.listener import Listener
 from zurau.node.run_futures import as_future
 from zurau.node.settings import Settings, listeners_of, peer_address_of
 from zurau.node.threads import Threads
-from zurau.node.turns import LoopTurns
+from zurau.node.turns import SWITCH_S, LoopTurns
 from zurau.pending import start
 from zurau.ports import World, raise_it
 
@@ -195,6 +195,7 @@ def serve(settings: Settings) -> int:
         raise SettingsError("python -O removes the checks that protect your data; run without it")
     logging.basicConfig(level=settings.node.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     descriptors.allow_many()
+    sys.setswitchinterval(SWITCH_S)
     fail = partial(end_process, Path(settings.node.dir))
     if settings.node.lifeline_fd >= 0:
         threading.Thread(target=_stop_when_closed, args=[settings.node.lifeline_fd], daemon=True).start()

@@ -29,6 +29,9 @@ from zurau.pending import Pending
 log = logging.getLogger("zurau.watchdog")
 
 TURN_S = 0.002
+#: How long a thread that wants the interpreter waits until it demands it. Less than a turn: a loop that gives it up
+#: between its turns takes it back before the thread is awake, and a busy loop would keep a flush waiting for seconds.
+SWITCH_S = TURN_S / 4
 SLOW_S = 0.1
 
 _now = time.monotonic
