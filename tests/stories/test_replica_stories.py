@@ -40,7 +40,7 @@ from zurau.replica.core.events import (
     LogStartMoved,
     PartitionChanged,
     Received,
-    RecordsOffered,
+    RecordsWritten,
     ShutdownAsked,
     SnapshotProgressed,
     SnapshotStored,
@@ -49,6 +49,7 @@ from zurau.replica.core.events import (
     VoterChangeAsked,
 )
 from zurau.replica.core.identity import ReplicaId
+from zurau.replica.core.items import Batch
 from zurau.replica.core.messages import EndEpoch, Message, SnapshotPoint, Vote, VoteAnswer
 from zurau.replica.core.partition_state import PartitionState
 from zurau.replica.core.recovery import is_intact
@@ -201,8 +202,16 @@ class Stage:
         yield from self.happen(named(name), TimePassed())
 
     def write(self, name: str, values: str) -> Iterator[str]:
+        """As a broker does: it asks whether it may, writes, and then tells the core."""
+        replica = named(name)
         for value in values.split():
-            yield from self.happen(named(name), RecordsOffered(value.encode(), 1))
+            core = self.replicas[replica]
+            refusal = core.refusal(acks_all=True)
+            if refusal is not None:
+                yield f"{replica} refuses: {refusal}"
+                continue
+            yield from self.carry_out(replica, Append((Batch(core.epoch, core.log.end_offset, 1, value.encode()),)))
+            yield from self.happen(replica, RecordsWritten(1))
 
     def isolate(self, one: str, others: str) -> None:
         for other in others.split():

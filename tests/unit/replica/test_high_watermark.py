@@ -12,7 +12,7 @@ from zurau.replica.core.events import (
     LogStartMoved,
     PartitionChanged,
     Received,
-    RecordsOffered,
+    RecordsWritten,
     TimePassed,
     VoterChangeAsked,
 )
@@ -132,7 +132,7 @@ def test_what_every_replica_has_deleted_is_known_to_the_leader_only(make_in_sync
     leader, other = make_in_sync(waits_for_flush=False), ids("2a")[0]
     assert leader.low_watermark is None
     leader.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 1), 4), 0)
-    leader.step(RecordsOffered(b"x", 1), 0)
+    leader.step(RecordsWritten(1), 0)
     leader.step(Flushed(1), 0)
     leader.step(Flushed(2), 0)
     leader.step(Received(Fetch(other, 1, 1, Position(1, 1), 0, 9)), 0)

@@ -7,7 +7,6 @@ import pytest
 from zurau.epochs import EpochMark, Position
 from zurau.replica.core.effects import (
     AlterPartition,
-    Append,
     LeadershipEstablished,
     Refuse,
     RestartLog,
@@ -20,7 +19,6 @@ from zurau.replica.core.events import (
     LogStartMoved,
     PartitionChanged,
     Received,
-    RecordsOffered,
     RecordsWritten,
     ShutdownAsked,
     SnapshotStored,
@@ -54,7 +52,7 @@ def test_until_the_controller_speaks_a_replica_waits(make_in_sync):
 
 def test_the_smallest_offset_in_sync_is_committed(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a 2a 3a")
-    replica.step(RecordsOffered(b"xy", 2), 0)
+    replica.step(RecordsWritten(2), 0)
     replica.step(fetch(ids, "2a", Position(1, 2)), 0)
     assert not replica.is_established
     replica.step(fetch(ids, "3a", Position(1, 1)), 0)
@@ -64,7 +62,7 @@ def test_the_smallest_offset_in_sync_is_committed(make_in_sync, ids):
 def test_a_leader_that_waits_for_flushes_counts_itself_when_it_has_flushed(make_in_sync, ids):
     replica = make_in_sync()
     replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a"), 1), 4), 0)
-    replica.step(RecordsOffered(b"x", 1), 0)
+    replica.step(RecordsWritten(1), 0)
     replica.step(Flushed(1), 0)
     assert replica.high_watermark == 0
     replica.step(Flushed(2), 0)
@@ -86,13 +84,14 @@ def test_a_leader_that_is_registered_anew_leads_on(make_in_sync, ids):
 
 def test_nothing_is_accepted_or_committed_by_fewer_than_the_topic_asks_for(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a", in_sync_min=2)
-    assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("too few replicas are in sync"),)
+    assert replica.refusal(acks_all=True) == "too few replicas are in sync"
     assert not replica.is_established
 
 
 def test_who_does_not_wait_for_the_commit_may_write_while_too_few_are_in_sync(make_in_sync, ids):
     replica = leading(make_in_sync, ids, "1a", in_sync_min=2)
-    assert replica.step(RecordsOffered(b"x", 1, acks_all=False), 0) == (Append((Batch(1, 0, 1, b"x"),)),)
+    assert replica.refusal(acks_all=False) is None
+    replica.step(RecordsWritten(1), 0)
     assert replica.high_watermark == 0
     replica.step(fetch(ids, "2a", Position(1, 1)), 0)
     replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a"), 2), 4), 0)
@@ -169,7 +168,7 @@ def test_one_that_does_not_lead_refuses_fetches_and_records(make_in_sync, ids):
     replica = make_in_sync()
     [effect] = replica.step(fetch(ids, "2a", Position(1, 0)), 0)
     assert isinstance(effect.message, FetchRefused)
-    assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("this replica does not lead"),)
+    assert replica.refusal(acks_all=True) == "this replica does not lead"
     assert replica.step(TransferAsked(ids("2a")[0]), 0) == (Refuse("this replica does not lead"),)
     assert replica.step(ShutdownAsked(), 0) == ()
 

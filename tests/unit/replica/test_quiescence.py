@@ -14,7 +14,7 @@ from zurau.replica.core.events import (
     LeaderQuiesced,
     PartitionChanged,
     Received,
-    RecordsOffered,
+    RecordsWritten,
     TimePassed,
     Unquiesced,
 )
@@ -173,12 +173,12 @@ def test_a_replica_that_waits_for_nothing_takes_no_bytes_for_a_sign_of_life(make
 @pytest.mark.parametrize("name", ["primary", "leader"])
 def test_a_fetch_that_stands_is_answered_as_soon_as_there_is_news(name, request):
     replica = request.getfixturevalue(name)
-    effects = replica.step(RecordsOffered(b"x", 1), 9000)
+    effects = replica.step(RecordsWritten(1), 9000)
     assert [each.message.fetch_id for each in effects if isinstance(each, ReadAndSend)] == [5]
 
 
 def test_a_backup_that_is_being_told_news_lags_from_then_on(primary, ids):
-    primary.step(RecordsOffered(b"x", 1), 9000)
+    primary.step(RecordsWritten(1), 9000)
     assert primary.deadline_ms < NEVER_MS
     assert [each for each in primary.step(TimePassed(), 11_000) if isinstance(each, AlterPartition)] == []
     [asked] = [each for each in primary.step(TimePassed(), 11_250) if isinstance(each, AlterPartition)]

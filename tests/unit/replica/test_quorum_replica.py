@@ -12,7 +12,6 @@ from zurau.replica.core.events import (
     Flushed,
     LogStartMoved,
     Received,
-    RecordsOffered,
     RecordsWritten,
     ShutdownAsked,
     SnapshotStored,
@@ -76,7 +75,7 @@ def test_a_lone_voter_leads_at_once_and_commits_what_it_has_flushed(make, ids):
     assert effects[-1] == RoleChanged(Role.LEADER, 1, replica.id)
     assert (replica.voters, replica.deadline_ms) == (ids("1a"), NEVER_MS)
     assert replica.leader == replica.id == ids("1a")[0]
-    replica.step(RecordsOffered(b"x", 1), 0)
+    replica.step(RecordsWritten(1), 0)
     assert (replica.high_watermark, replica.is_established) == (0, False)
     replica.step(Flushed(1), 0)
     replica.step(Flushed(2), 0)
@@ -332,7 +331,14 @@ def test_a_shutdown_means_nothing_to_one_that_does_not_lead(make):
     replica = make()
     replica.step(TimePassed(), 0)
     assert replica.step(ShutdownAsked(), 0) == ()
-    assert replica.step(RecordsOffered(b"x", 1), 0) == (Refuse("this replica does not lead"),)
+    assert replica.refusal(acks_all=True) == "this replica does not lead"
+
+
+def test_records_of_its_own_that_one_who_does_not_lead_has_written_stop_it(make):
+    replica = make()
+    replica.step(TimePassed(), 0)
+    with pytest.raises(AssertionError, match="wrote records of its own, and does not lead"):
+        replica.step(RecordsWritten(1), 0)
 
 
 def test_a_learner_that_was_caught_up_and_is_dead_does_not_become_a_voter(make, ids):

@@ -10,7 +10,7 @@ from zurau.replica.core.events import (
     Flushed,
     LogStartMoved,
     Received,
-    RecordsOffered,
+    RecordsWritten,
     SnapshotProgressed,
     SnapshotStored,
     TimePassed,
@@ -109,6 +109,6 @@ def test_a_disk_that_had_nothing_to_do_is_not_stuck(leader, ids):
     follower = ids("2a")[0]
     for now_ms in range(1000, 9001, 1000):
         leader.step(Received(Fetch(follower, 3, now_ms, Position(3, 9), 9, log_start=4)), now_ms)
-    leader.step(RecordsOffered(b"x", 1), 9100)
+    leader.step(RecordsWritten(1), 9100)
     leader.step(Flushed(2), 9200)
     assert leader.role is Role.LEADER

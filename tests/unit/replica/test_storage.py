@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from zurau.epochs import EpochHistory, EpochMark, Position
 from zurau.replica.core.effects import AdvanceStart, Append, Effect, RestartLog, StartFlush, Truncate
-from zurau.replica.core.events import Flushed, RecordsOffered, TimePassed
+from zurau.replica.core.events import Event, Flushed, RecordsWritten, TimePassed
 from zurau.replica.core.items import Batch, Item
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.messages import SnapshotPoint
@@ -77,9 +77,15 @@ def carry_out(effects: Sequence[Effect], log: Storage) -> list[Flushed]:
 
 def test_a_log_that_keeps_the_protocol_gives_a_replica_back_what_it_had(make):
     log, replica = MemoryLog(), make(voters="1a")
-    for event in (TimePassed(), RecordsOffered(b"xy", 2), RecordsOffered(b"z", 1)):
+
+    def happen(event: Event) -> None:
         for flushed in carry_out(replica.step(event, 0), log):
             replica.step(flushed, 0)
+
+    happen(TimePassed())
+    for data in (b"xy", b"z"):
+        log.append([Batch(replica.epoch, replica.log.end_offset, len(data), data)])
+        happen(RecordsWritten(len(data)))
     assert replica.high_watermark == 3
     again = LogView(log.start_offset, log.position.offset, log.epochs.marks)
     assert (again.position, again.flushed) == (replica.log.position, replica.log.flushed)

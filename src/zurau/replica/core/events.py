@@ -58,16 +58,6 @@ class Flushed(msgspec.Struct, gc=False):
     upto: Position | None = None
 
 
-class RecordsOffered(msgspec.Struct, gc=False):
-    """A producer wants `count` records written. They are appended or refused in the same step."""
-
-    data: bytes
-    count: int
-    #: The producer waits until they are committed (`acks=all`). One that does not is also served while fewer replicas
-    #: are in sync than `min.insync.replicas`.
-    acks_all: bool = True
-
-
 class RecordsWritten(msgspec.Struct, gc=False):
     """A leader's shell has written a batch of `count` offsets at the end of the log. It asks `refusal` first, and
     writes before it says so: a disk without room then costs one refused batch, not the replica."""
@@ -150,7 +140,6 @@ Event = (
     | LeaderDisconnected
     | TimePassed
     | Flushed
-    | RecordsOffered
     | RecordsWritten
     | BrokersKnown
     | SettingsChanged

@@ -24,7 +24,6 @@ from zurau.replica.core.events import (
     LeaderQuiesced,
     LogStartMoved,
     Received,
-    RecordsOffered,
     RecordsWritten,
     SettingsChanged,
     ShutdownAsked,
@@ -44,7 +43,7 @@ from zurau.replica.core.serving import Serving
 from zurau.replica.core.state import ReplicaState
 
 #: What happens with every commit. Of these, only one that comes late can find something due.
-_OFTEN = frozenset({Received, Flushed, RecordsWritten, RecordsOffered})
+_OFTEN = frozenset({Received, Flushed, RecordsWritten})
 
 
 class RoleHandler(Protocol):
@@ -149,7 +148,8 @@ class ReplicaCore(ABC):
 
     @abstractmethod
     def refusal(self, *, acks_all: bool) -> str | None:
-        """Why records cannot be written now; None if they can."""
+        """Why records cannot be written now; None if they can. Whoever does not wait until they are committed
+        (`acks_all`) may write while fewer replicas are in sync than `min.insync.replicas`."""
 
     @property
     @abstractmethod
@@ -201,8 +201,6 @@ class ReplicaCore(ABC):
             if log.flushed != log.position:
                 self._state.flush()
             return self._role.flushed()
-        if kind is RecordsOffered:
-            return self._handle_own(event)
         if isinstance(self._role, Serving):
             self._role.look_anew()
         return self._handle_rarely(event, self._role)
@@ -239,6 +237,7 @@ class ReplicaCore(ABC):
 
     def _refuse(self, event: Event) -> None:
         """Somebody wants something that only a leader does."""
+        assert type(event) is not RecordsWritten, f"{self.id} wrote records of its own, and does not lead"
         passed_by = (LeaderQuiesced, Unquiesced, FetchProgressed, LeaderDisconnected, SnapshotStored, ShutdownAsked)
         if not isinstance(event, passed_by):
             self._state.effects.append(Refuse("this replica does not lead"))

@@ -13,8 +13,6 @@ from zurau.epochs import EpochMark, Position
 from zurau.ids import Offset
 from zurau.replica.core.effects import LeadershipEstablished, ReadAndSend
 from zurau.replica.core.identity import ReplicaId
-from zurau.replica.core.items import Batch
-from zurau.replica.core.membership import Voters
 from zurau.replica.core.messages import Fetch, Fetched, HighWatermark, SnapshotPoint
 from zurau.replica.core.progress import Progress
 from zurau.replica.core.settings import NEVER_MS
@@ -61,12 +59,6 @@ class Serving(ABC):
         due_ms = self._state.now_ms + self._state.settings.fetch_wait_ms
         if due_ms < self._deadline_ms:
             self._deadline_ms = due_ms
-
-    def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
-        state = self._state
-        state.append(Batch(state.epoch, state.log.end_offset, count, data, voters))
-        self.look_anew()
-        self.tell_news()
 
     def answer_fetch(self, fetch: Fetch) -> Progress | None:
         """What is known of the follower now; None when its log has to be corrected first."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from zurau.ids import Offset
 from zurau.ports import Randomness
 from zurau.replica.core.effects import RoleChanged
-from zurau.replica.core.events import BrokerRegistered, Event, PartitionChanged, RecordsOffered, RecordsWritten
+from zurau.replica.core.events import BrokerRegistered, Event, PartitionChanged, RecordsWritten
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.log_view import LogView
 from zurau.replica.core.membership import Membership
@@ -96,8 +96,6 @@ class InSyncReplica(ReplicaCore):
         match event:
             case RecordsWritten() if isinstance(role, InSyncLeader):
                 role.written(event)
-            case RecordsOffered() if isinstance(role, InSyncLeader):
-                role.offered(event)
             case PartitionChanged(partition, broker_epoch):
                 if broker_epoch == state.broker_epoch and broker_epoch >= 0:
                     self._partition_changed(partition)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import msgspec
 
 from zurau.ids import Epoch, Offset
-from zurau.replica.core.effects import AlterPartition, Refuse
-from zurau.replica.core.events import RecordsOffered, RecordsWritten
+from zurau.replica.core.effects import AlterPartition
+from zurau.replica.core.events import RecordsWritten
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.messages import Fetch, Message
@@ -111,16 +111,7 @@ class InSyncLeader(Serving):
     def refusal(self, *, acks_all: bool) -> str | None:
         return "too few replicas are in sync" if acks_all and self._is_under_min() else None
 
-    def offered(self, event: RecordsOffered) -> None:
-        refusal = self.refusal(acks_all=event.acks_all)
-        if refusal is not None:
-            self._state.effects.append(Refuse(refusal))
-        else:
-            self.write(event.data, event.count)
-            self._count()
-
     def written(self, event: RecordsWritten) -> None:
-        """As `offered`, of what is in the log already."""
         state = self._state
         state.log.wrote(event.count)
         state.flush()

@@ -8,9 +8,9 @@ the last to hear that there is another.
 from __future__ import annotations
 
 from zurau.replica.core.effects import Refuse
-from zurau.replica.core.events import RecordsOffered, RecordsWritten, TransferAsked, VoterChangeAsked
+from zurau.replica.core.events import RecordsWritten, TransferAsked, VoterChangeAsked
 from zurau.replica.core.identity import ReplicaId
-from zurau.replica.core.membership import Voters
+from zurau.replica.core.items import Batch
 from zurau.replica.core.messages import BeginEpoch, EndEpoch, Fetch, Message
 from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Cause, Role
@@ -85,23 +85,11 @@ class Leader(Serving):
 
     # What comes in
 
-    def write(self, data: bytes, count: int, voters: Voters | None = None) -> None:
-        if self._state.log.is_flushed:
-            self._own_moved_ms = self._state.now_ms  # its disk had nothing to do until now
-        super().write(data, count, voters)
-
-    def offered(self, event: RecordsOffered) -> None:
-        if self.refusal is not None:
-            self._state.effects.append(Refuse(self.refusal))
-        else:
-            self.write(event.data, event.count)
-
     def written(self, event: RecordsWritten) -> Cause | None:
-        """As `write`, of what is in the log already."""
         state = self._state
         log = state.log
         if log.flushed == log.position:
-            self._own_moved_ms = state.now_ms
+            self._own_moved_ms = state.now_ms  # its disk had nothing to do until now
         log.wrote(event.count)
         state.flush()
         cause = None if state.settings.waits_for_flush else self._count()
@@ -184,7 +172,11 @@ class Leader(Serving):
         if reason is not None:
             state.effects.append(Refuse(reason))
             return None
-        self.write(b"", 1, state.membership.with_change(event.add, event.remove))
+        if state.log.is_flushed:
+            self._own_moved_ms = state.now_ms
+        voters = state.membership.with_change(event.add, event.remove)
+        state.append(Batch(state.epoch, state.log.end_offset, 1, b"", voters))
+        self.tell_news()
         return None
 
     def _reason_against(self, event: VoterChangeAsked) -> str | None:

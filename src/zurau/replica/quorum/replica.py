@@ -10,7 +10,6 @@ from zurau.replica.core.effects import RoleChanged
 from zurau.replica.core.events import (
     BrokersKnown,
     Event,
-    RecordsOffered,
     RecordsWritten,
     ShutdownAsked,
     TransferAsked,
@@ -115,8 +114,6 @@ class Replica(ReplicaCore):
         if type(event) is RecordsWritten:
             return role.written(event)
         match event:
-            case RecordsOffered():
-                role.offered(event)
             case VoterChangeAsked():
                 return role.change_voters(event)
             case TransferAsked():

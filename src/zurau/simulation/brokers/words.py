@@ -30,7 +30,7 @@ from zurau.replica.core.events import (
     LogStartMoved,
     PartitionChanged,
     Received,
-    RecordsOffered,
+    RecordsWritten,
     SnapshotProgressed,
     SnapshotStored,
     TimePassed,
@@ -65,8 +65,8 @@ def event_in_words(event: Event) -> str:
             return "has lost the connection to its leader"
         case TimePassed():
             return "wakes"
-        case RecordsOffered(data):
-            return f"is offered {data.decode()}"
+        case RecordsWritten(count):
+            return f"has written {count} records of its own"
         case Flushed(number):
             return f"has flushed ({number})"
         case _:
