@@ -5,11 +5,13 @@ replaced as a whole, with a checksum: a wrong start would hide records, or bring
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from fastcrc import crc32
 
-from zurau.errors import CorruptData
+from zurau.errors import CorruptData, DiskFault
 from zurau.ids import Epoch, Offset
 from zurau.log.files import ASIDE_SUFFIX
 from zurau.ports import Disk
@@ -24,6 +26,8 @@ _START = "start-offset"
 _COMPACTED = "compacted-offset"
 _RESTART = "restart-epoch"
 _CHECKSUM = "checksum"
+#: A path, and what the file holds from then on.
+ReplaceFile = Callable[[str, bytes], None]
 
 
 class Checkpoint(NamedTuple):
@@ -68,3 +72,49 @@ def load_checkpoint(disk: Disk, directory: str) -> Checkpoint | None:
             directory, damage, FILE_NAME, ASIDE_SUFFIX,
         )  # fmt: skip
         return None
+
+
+class CheckpointFile:
+    """What a log has written down, and what a worker is writing down at present: one at a time."""
+
+    __slots__ = ("_directory", "_disk", "_saving", "saved")
+
+    def __init__(self, disk: Disk, directory: str, saved: Checkpoint | None) -> None:
+        self._disk = disk
+        self._directory = directory
+        #: None: there is no such file.
+        self.saved = saved
+        self._saving: Checkpoint | None = None
+
+    @property
+    def saved_start(self) -> Offset:
+        """-1: it says nothing of a start."""
+        return self.saved.start_offset if self.saved is not None else -1
+
+    def save(self, checkpoint: Checkpoint, replace_file: ReplaceFile | None = None) -> None:
+        """Blocks."""
+        if self._saving is not None:
+            raise DiskFault(f"where {self._directory} starts is just being written down")
+        (replace_file or self._disk.replace_file)(self._path, checkpoint.content())
+        self.saved = checkpoint
+
+    def begin(self, checkpoint: Checkpoint) -> Callable[[], None]:
+        """Blocking work that saves it. Then call `done`, or `given_up` if it failed."""
+        assert self._saving is None
+        self._saving = checkpoint
+        return partial(self._disk.replace_file, self._path, checkpoint.content())
+
+    def done(self) -> Checkpoint | None:
+        """What the work has saved; None if it was given up meanwhile."""
+        done, self._saving = self._saving, None
+        if done is not None:
+            self.saved = done
+        return done
+
+    def given_up(self) -> None:
+        """It may be saved or not."""
+        self._saving = None
+
+    @property
+    def _path(self) -> str:
+        return f"{self._directory}/{FILE_NAME}"

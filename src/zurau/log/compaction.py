@@ -25,10 +25,8 @@ that rename is the moment from which recovery completes the swap instead of undo
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import islice, takewhile
 from typing import Self
 
 import msgspec
@@ -36,9 +34,8 @@ import msgspec
 from zurau.errors import Abandoned, CorruptData
 from zurau.ids import Offset, ProducerId
 from zurau.log.batch_file import Place, SegmentEnd
-from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX, complete_swap, rename_away
+from zurau.log.files import CLEANED_SUFFIX, SUFFIXES, SWAP_SUFFIX
 from zurau.log.segment import NO_TIMESTAMP, Segment
-from zurau.log.segment_files import open_segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
 from zurau.records.batch import DELETE_HORIZON_BIT, HEADER_BYTES, BatchHeader, check_crc, parse_header
@@ -49,8 +46,6 @@ from zurau.settings import INT32_MAX
 
 #: Keys learned at a time: about 100 MB.
 KEYS_MAX = 500_000
-#: New segments at a time: what replaces them is swapped in on the loop.
-DIRTY_SEGMENTS_MAX = 200
 _DIGEST_BYTES = 16
 #: Times beyond are nobody's, and differences between them would not fit into a record.
 _TIMESTAMP_MAX = 1 << 62
@@ -221,56 +216,6 @@ class CompactionJob:
         self._disk.flush_directory(self._directory)
         self._disk.rename(compacted.path, compacted.path.removesuffix(CLEANED_SUFFIX) + SWAP_SUFFIX)
         self._disk.flush_directory(self._directory)
-
-
-def compactable(
-    segments: Sequence[Segment], settings: LogSettings, *, compacted_offset: Offset, upto_offset: Offset, now_ms: int
-) -> list[Segment]:
-    """The oldest segments, as far as they may be compacted, and some at a time; never the one that is written to."""
-    newest_ms = now_ms - settings.min_compaction_lag_ms
-    old = takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1])
-    clean_count = bisect_right(segments, compacted_offset, key=lambda one: one.end.offset)
-    return list(islice(old, clean_count + DIRTY_SEGMENTS_MAX))
-
-
-def is_worthwhile(
-    segments: Sequence[Segment],
-    settings: LogSettings,
-    *,
-    compacted_offset: Offset,
-    horizon_ms: int | None,
-    now_ms: int,
-) -> bool:
-    """Whether enough of `segments` is new, or something new is old enough, or tombstones may go."""
-    if horizon_ms is not None and now_ms >= horizon_ms and segments:
-        return True
-    dirty = [segment for segment in segments if segment.end.offset > compacted_offset]
-    if not dirty:
-        return False
-    if dirty[0].spans(now_ms) > settings.max_compaction_lag_ms:
-        return True
-    total_bytes = sum(segment.size for segment in segments)
-    return sum(segment.size for segment in dirty) >= settings.min_cleanable_dirty_ratio * total_bytes
-
-
-def swap_in(
-    disk: Disk, directory: str, segments: Sequence[Segment], job: CompactionJob
-) -> tuple[list[Segment], list[str]]:
-    """Put what the job made in the place of what it read. Returns the log's segments and files to remove."""
-    replaced = {segment.base_offset for group, _ in job.results for segment in group}
-    kept = [segment for segment in segments if segment.base_offset not in replaced]
-    removals = []
-    for group, _ in job.results:
-        for segment in group:
-            segment.retire()
-            segment.close()
-        complete_swap(disk, group[0].stem)
-        for segment in group[1:]:
-            removals += rename_away(disk, segment.stem)
-        compacted = open_segment(disk, directory, group[0].base_offset, group[-1].end.offset)
-        compacted.load_timestamp()
-        kept.append(compacted)
-    return sorted(kept, key=lambda segment: segment.base_offset), removals
 
 
 class _Content:

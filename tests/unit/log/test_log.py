@@ -474,7 +474,7 @@ def test_a_flush_takes_some_of_many_rolled_segments_and_the_next_goes_on(make_be
 
 
 def test_many_segments_expire_some_at_a_time(make_bench, monkeypatch):
-    monkeypatch.setattr("zurau.log.log.EXPIRED_AT_ONCE", 2)
+    monkeypatch.setattr("zurau.log.shrinking.EXPIRED_AT_ONCE", 2)
     bench = make_bench(segment_bytes=100, retention_ms=1)
     bench.fill(6)
     bench.flush()
@@ -483,7 +483,7 @@ def test_many_segments_expire_some_at_a_time(make_bench, monkeypatch):
 
 
 def test_many_new_segments_are_compacted_some_at_a_time(make_bench, monkeypatch):
-    monkeypatch.setattr("zurau.log.compaction.DIRTY_SEGMENTS_MAX", 2)
+    monkeypatch.setattr("zurau.log.compacting.DIRTY_SEGMENTS_MAX", 2)
     bench = make_bench(cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.0, segment_bytes=100)
     for number in range(7):
         bench.append(NewRecord(b"k", b"%d" % number, timestamp=1000))
