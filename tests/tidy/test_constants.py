@@ -69,7 +69,7 @@ FIXED = {
     "a limit that brokers meet, tested at its edge": """
         broker.introductions.ADDRESSES_MAX broker.introductions.BROKERS_MAX broker.peers.hello.SCRATCH_BYTES
         machines.controller.sessions._DISCONNECTED_SHARE machines.controller.image.RESERVED_IDS_MAX
-        broker.metadata_voters.METADATA_VOTERS_MAX
+        broker.metadata_voters.METADATA_VOTERS_MAX broker.elections.DECIDED_WITHIN_MS
         wire.peer.frame_reader.HANDSHAKE_BYTES_MAX wire.peer.frame_reader.HEAD_BYTES_MAX
         broker.peers.connection.QUEUED_BYTES_MAX broker.peers.connections.RESPONSE_BYTES_MAX""",
     "a code, a limit or a default of the system": """
@@ -89,7 +89,8 @@ FIXED = {
     "what something takes, about": "partition.runtime.RECORD_BATCH_OVERHEAD partition.runtime.RECORD_OVERHEAD",
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
-        broker.forwarding.ANSWER_MS broker.broker.ASK_AGAIN_MS broker.openings.OPENED_WITHIN_MS
+        broker.forwarding.ANSWER_MS broker.forwarding.CATCH_UP_MS broker.forwarding.LOOK_EVERY_MS
+        broker.elections.LOOK_EVERY_MS broker.broker.ASK_AGAIN_MS broker.openings.OPENED_WITHIN_MS
         broker.progress.PROGRESS_MS partition.refusals.CONSEQUENCES_MS
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS

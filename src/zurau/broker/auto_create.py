@@ -12,7 +12,7 @@ from zurau.ids import TopicId
 from zurau.machines.controller.commands import CreateTopic
 from zurau.machines.controller.image import TopicImage
 from zurau.machines.controller.names import is_internal, is_lawful
-from zurau.pending import Pending, all_of
+from zurau.pending import Pending, all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode
 
 #: Topics that one question creates; clients ask again for the others, as they do until a new topic has its leaders.
@@ -42,7 +42,7 @@ async def create_missing_topics(names: Sequence[str], caller: Caller, broker: Br
             continue
         try:
             authorize(caller, CREATE, name)
-            asked[name] = broker.controller.submit(CreateTopic(name, TopicId(broker.randomness.bytes(16))))
+            asked[name] = start(broker.controller.ask(CreateTopic(name, TopicId(broker.randomness.bytes(16)))))
         except Refused as refused:
             refusals[name] = refused
     await all_of(asked.values())

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from zurau.broker import openings
 from zurau.broker.directories import partition_directories
 from zurau.broker.disconnections import Disconnections
+from zurau.broker.elections import Elections
 from zurau.broker.fetch_sessions import FetchSessions
 from zurau.broker.forwarding import Forwarding
 from zurau.broker.group_coordinators import GroupCoordinators, GroupRuntime
@@ -137,11 +138,15 @@ class Broker:
         self.heartbeats = Heartbeats(
             self.controller.submit, self._heartbeat, self.clock, settings.broker_heartbeat_interval_ms
         )
-        self._disconnections = Disconnections(me, self.metadata.runtime, lambda: self.image, self.heartbeats.say_now)
+        self.disconnections = Disconnections(
+            me, self.metadata.runtime, lambda: self.image, self.heartbeats.say_now, self.clock
+        )
+        self.controller.is_lost = self.disconnections.is_lost
+        self.elections = Elections(self.clock)
         #: When brokers were last fenced or unfenced, as far as this one has seen it.
         self.fenced_since_ms: dict[BrokerId, int] = {}
         self.known_leaders = KnownLeaders(me, self.replication.shells, lambda: self.image.brokers, self.clock)
-        self.replication.on_role_changed = self.known_leaders.role_changed
+        self.replication.role_listeners += [self.known_leaders.role_changed, self.disconnections.role_changed]
         self.leader_moves = LeaderMoves(
             me,
             self.metadata.partition,
@@ -223,7 +228,7 @@ class Broker:
         self.replication.connected(peer)
         self.metadata.connected(peer.broker)
         self.known_leaders.connected(peer.broker)
-        self._disconnections.connected(peer.broker)
+        self.disconnections.connected(peer.broker)
         self.last_seen.connected(peer.broker)
 
     def received(self, sender: BrokerId, frame: memoryview) -> None:
@@ -245,7 +250,8 @@ class Broker:
     def lost(self, broker: BrokerId) -> None:
         self.replication.lost(broker)
         self.controller.lost(broker)
-        self._disconnections.lost(broker)
+        self.elections.begin()
+        self.disconnections.lost(broker)
         self.last_seen.lost(broker)
 
     # Its life

@@ -15,19 +15,24 @@ from typing import Any, get_args
 import msgspec
 
 from zurau.broker.cluster_view import ClusterView
+from zurau.broker.waiting import pause, until
 from zurau.errors import ProtocolViolation, Refused
 from zurau.ids import BrokerId, Offset
-from zurau.machines.controller.commands import ControllerCommand
+from zurau.machines.controller.commands import CatchUp, ControllerCommand
 from zurau.machines.machine import Command, Reply, reply_type
 from zurau.partition.partition import Partition
 from zurau.partition.runtime import MachineRuntime
-from zurau.pending import Pending
+from zurau.pending import Pending, any_of, start
 from zurau.ports import Clock, Peers, Timer
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.peer.frames import Kind, decode_frame, encode_frame
 
 #: How long an answer of another broker, and one's own image, are waited for.
 ANSWER_MS = 3000
+#: How long one's own image is waited for before something is said not to exist.
+CATCH_UP_MS = 500
+#: How often is looked whether there is a controller by now.
+LOOK_EVERY_MS = 20
 
 #: What may be passed on, and what is answered.
 _REPLIES: dict[str, tuple[type[Command[Any]], Any]] = {
@@ -59,11 +64,31 @@ class Forwarding:
         self._view = view
         self._clock = clock
         self.peers: Peers | None = None
+        #: Whether the connection with a broker has ended; set by whoever knows.
+        self.is_lost: Callable[[BrokerId], bool] = lambda _: False
         self._last_number = 0
         #: What was passed on, by number: to whom, and who waits.
         self._open: dict[int, _Open] = {}
         #: Answers that wait for this broker's own image.
         self._unseen: list[tuple[Offset, Callable[[], None]]] = []
+
+    async def ask(self, command: Command[Reply]) -> Reply:
+        """As `submit`, for whoever asks once: while a controller is being elected, the next one is waited for."""
+        await until(self._clock, self._has_controller, every_ms=LOOK_EVERY_MS, at_most_ms=ANSWER_MS)
+        return await self.submit(command)
+
+    async def catch_up(self) -> None:
+        """Return when this broker's image holds what anybody was told before, or after a moment if there is nobody to
+        tell. Before it says that something does not exist: another broker may have been asked for it just now."""
+        if self._controller.is_loaded or self.peers is None:
+            return
+        await any_of([self.submit(CatchUp()), pause(self._clock, CATCH_UP_MS)])
+
+    def _has_controller(self) -> bool:
+        if self._controller.is_loaded or self.peers is None:
+            return True
+        leader = self._metadata.leader
+        return leader is not None and not self._metadata.leads and not self.is_lost(leader.broker)
 
     def submit(self, command: Command[Reply]) -> Pending[Reply]:
         """The controller's reply; a refusal is raised to whoever awaits it."""
@@ -110,7 +135,16 @@ class Forwarding:
     def _asked(self, sender: BrokerId, question: _Question) -> None:
         command_type, _ = _REPLIES[question.command]
         command = msgspec.msgpack.decode(question.content, type=command_type)
-        self._controller.submit(command).then(partial(self._answer, sender, question.number))
+        start(self._decide(command)).then(partial(self._answer, sender, question.number))
+
+    async def _decide(self, command: Command[Reply]) -> Reply:
+        """Whoever has just come to lead has to load first; to refuse would only make everybody ask again."""
+
+        def is_loaded() -> bool:
+            return self._controller.is_loaded or not self._metadata.leads
+
+        await until(self._clock, is_loaded, every_ms=LOOK_EVERY_MS, at_most_ms=ANSWER_MS)
+        return await self._controller.submit(command)
 
     def _answer(self, to: BrokerId, number: int, outcome: Pending[Any]) -> None:
         offset, code, text = self._metadata.high_watermark, 0, ""

@@ -38,6 +38,7 @@ class ImageChanges:
         broker = self._broker
         match change:
             case TopicAdded(topic) | PartitionsAdded(topic):
+                broker.elections.begin()
                 self._begin_opening(topic)
             case TopicConfigChanged(topic):
                 broker.placement.tune(topic, broker.settings_of(topic))

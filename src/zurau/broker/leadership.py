@@ -60,6 +60,12 @@ def leadership_of(topic: TopicImage, partition: PartitionImage, broker: Broker) 
     return Leadership(ErrorCode.NONE, leader, epoch, in_sync, offline)
 
 
+def is_led(topic: TopicImage, partition: PartitionImage, broker: Broker) -> bool:
+    """By somebody who is there, as far as this broker sees."""
+    leader = leadership_of(topic, partition, broker).leader_id
+    return leader != NO_LEADER and not broker.disconnections.is_lost(leader)
+
+
 def is_here(topic: TopicImage, partition: PartitionImage, broker: Broker) -> bool:
     return TopicPartition(topic.name, partition.index) in broker.partitions
 
@@ -80,9 +86,10 @@ def _leader(topic: TopicImage, image: PartitionImage, broker: Broker) -> tuple[B
 
 
 def controller_of(broker: Broker) -> BrokerId:
-    """Who leads the metadata log, as far as this broker knows."""
+    """Who leads the metadata log, as far as this broker knows. While nobody does, this broker, which is as good as any:
+    it passes on what it is asked. Clients that are told of no controller wait for one, and librdkafka for minutes."""
     leader = broker.metadata.partition.leader
-    return leader.broker if leader is not None else NO_LEADER
+    return broker.broker_id if leader is None or broker.disconnections.is_lost(leader.broker) else leader.broker
 
 
 def coordinator_of(group_id: str, broker: Broker) -> BrokerId:

@@ -28,4 +28,4 @@ class ProducerIds:
         return first
 
     async def _restock(self) -> None:
-        self._stock = range(*await self._controller.submit(AllocateProducerIds(BLOCK_IDS)))
+        self._stock = range(*await self._controller.ask(AllocateProducerIds(BLOCK_IDS)))

@@ -45,7 +45,8 @@ class Replication:
         self._shells: dict[PartitionId, Shell] = {}
         #: Set by whoever has connections to other brokers; without them there is nobody to send to.
         self.peers: Peers | None = None
-        self.on_role_changed: Callable[[PartitionId, Role, Epoch], None] = _nobody_listens
+        #: Told of every role that a replica here takes.
+        self.role_listeners: list[Callable[[PartitionId, Role, Epoch], None]] = []
         self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
         self.on_snapshot_wanted: Callable[[PartitionId, ReplicaId, SnapshotPoint], None] = _nobody_sends
         #: What replicas that catch up may take; set by whoever knows what operators want.
@@ -109,7 +110,9 @@ class Replication:
         return self._shells
 
     def role_changed(self, partition: PartitionId, role: Role, epoch: Epoch) -> None:
-        self.on_role_changed(partition, role, epoch)
+        log.debug("%s is %s in epoch %d", partition, role.value, epoch)
+        for listener in self.role_listeners:
+            listener(partition, role, epoch)
         if self._sessions.peers:
             self._sessions.role_changed(partition, role, epoch)
             self._pump_soon()
@@ -224,10 +227,6 @@ class Replication:
 
 def _records_bytes(message: Fetched) -> int:
     return sum(len(batch.data) for batch in message.batches)
-
-
-def _nobody_listens(partition: PartitionId, role: Role, epoch: Epoch) -> None:
-    """A broker without others tells nobody who leads."""
 
 
 def _nobody_decides(partition: PartitionId, proposal: InSyncProposal) -> None:

@@ -68,6 +68,8 @@ class Fault:
     #: Whether partitions are counted as hit that the brokers led, or those that they did not lead.
     hits_led: bool = True
     brokers_min: int = 2
+    #: One broker dies, and what it led has another leader.
+    is_death: bool = False
 
 
 def _killed(choose: Callable[[Scene], int]) -> Callable[[Scene], Breaking]:
@@ -176,10 +178,10 @@ def _rolling_restart(scene: Scene) -> Breaking:
 
 
 FAULTS = (
-    Fault("leader killed", _killed(Scene.leader)),
+    Fault("leader killed", _killed(Scene.leader), is_death=True),
     Fault("follower killed", _killed(Scene.any_broker), hits_led=False),
-    Fault("controller killed", _killed(Scene.controller)),
-    Fault("coordinator killed", _killed(Scene.coordinator)),
+    Fault("controller killed", _killed(Scene.controller), is_death=True),
+    Fault("coordinator killed", _killed(Scene.coordinator), is_death=True),
     Fault("minority killed", _minority_killed, brokers_min=3),
     Fault("all killed", _all_killed),
     Fault("leader paused", _paused(Scene.leader)),

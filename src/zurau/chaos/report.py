@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from zurau.chaos.downtime import Downtime, summarised
 from zurau.chaos.experiment import Injection, Outcome
+from zurau.chaos.faults import FAULTS
 
 COLUMNS = ("fault", "times", "acknowledged", "lost", "duplicated", "p50", "p99", "max")
 #: The same times for each kind of client; shown where there are several.
 ALL = "all faults"
+#: One row for all faults in which one broker dies that led something: how soon others lead.
+DEATHS = "a leader's death"
+_DEATHS = frozenset(fault.name for fault in FAULTS if fault.is_death)
 
 
 def rows(outcome: Outcome) -> list[dict[str, Any]]:
     names = sorted({each.fault for each in outcome.injections})
     found = [_row(name, [each for each in outcome.injections if each.fault == name], outcome) for name in names]
+    if any(name in _DEATHS for name in names):
+        found.append(_row(DEATHS, deaths(outcome), outcome))
     total = _row(ALL, outcome.injections, outcome)
     # What was written, lost or doubled between two faults is in no other row.
     total |= {
@@ -25,10 +32,14 @@ def rows(outcome: Outcome) -> list[dict[str, Any]]:
     return [*found, total]
 
 
-def downtime_by_client(outcome: Outcome) -> dict[str, Downtime]:
-    """Of every kind of client, over all faults."""
+def deaths(outcome: Outcome) -> list[Injection]:
+    return [each for each in outcome.injections if each.fault in _DEATHS]
+
+
+def downtime_by_client(injections: Iterable[Injection]) -> dict[str, Downtime]:
+    """Of every kind of client."""
     gaps_s: dict[str, list[float]] = {}
-    for injection in outcome.injections:
+    for injection in injections:
         for kind, gaps in injection.gaps_s.items():
             gaps_s.setdefault(kind, []).extend(gaps)
     return {kind: found for kind, gaps in gaps_s.items() if (found := summarised(gaps)) is not None}

@@ -91,7 +91,7 @@ def _run(plan: Plan, where: Path) -> Outcome:
 
 def _show(outcome: Outcome, form: Format) -> None:
     from zurau.chaos.experiment import as_json
-    from zurau.chaos.report import COLUMNS, downtime_by_client, rows
+    from zurau.chaos.report import ALL, COLUMNS, DEATHS, deaths, downtime_by_client, rows
 
     if form is Format.JSON:
         show_json(as_json(outcome) | {"table": rows(outcome)})
@@ -102,9 +102,10 @@ def _show(outcome: Outcome, form: Format) -> None:
         f"{counts['acknowledged']:,} records acknowledged, {counts['read']:,} read, {counts['commits']:,} commits and "
         f"{counts['assignments']:,} assignments in {outcome.seconds:.0f} s"
     )
-    for kind, downtime in downtime_by_client(outcome).items():
-        times = f"p50 {downtime.p50_s:.2f} s, p99 {downtime.p99_s:.2f} s, max {downtime.max_s:.2f} s"
-        say(f"without writes, {kind}: {times}")
+    for what, injections in ((DEATHS, deaths(outcome)), (ALL, outcome.injections)):
+        for kind, downtime in downtime_by_client(injections).items():
+            times = f"p50 {downtime.p50_s:.2f} s, p99 {downtime.p99_s:.2f} s, max {downtime.max_s:.2f} s"
+            say(f"without writes, {what}, {kind}: {times}")
 
 
 def _chosen(names: list[str]) -> tuple[Fault, ...]:

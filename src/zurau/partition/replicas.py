@@ -7,6 +7,7 @@ from functools import cache
 import msgspec
 from msgspec.structs import replace
 
+from zurau.epochs import NO_EPOCH
 from zurau.ids import BrokerId, Offset
 from zurau.journal.records import ReplicaFacts
 from zurau.log.log import Log
@@ -81,7 +82,13 @@ def make_quorum_replica(
         high_watermark=_high_watermark(log, facts),
         settings=replace(replica_settings(log.settings), follows_start=follows_start),
         randomness=randomness,
+        # A new partition has a leader at once, and the preferred one, instead of when somebody has waited in vain.
+        stands_first=voters[:1] == (replica_id,) and _is_new(log) and facts.epoch == NO_EPOCH,
     )
+
+
+def _is_new(log: Log) -> bool:
+    return not (log.end_offset or log.epochs.marks)
 
 
 def _membership(voters: Voters, log: Log, facts: ReplicaFacts, *, is_alone: bool) -> Membership:
@@ -89,10 +96,9 @@ def _membership(voters: Voters, log: Log, facts: ReplicaFacts, *, is_alone: bool
         known = Membership.of(facts.voters, log.end_offset)
         known.advance_start(log.start_offset)
         return known
-    is_new = not (log.end_offset or log.epochs.marks)
     # Whoever has forgotten who votes, and is not the only one who could, hears it from a leader: to believe that one
     # votes alone, or with those who began, would be to elect a second leader.
-    return Membership(voters if is_new or is_alone else ())
+    return Membership(voters if _is_new(log) or is_alone else ())
 
 
 def _high_watermark(log: Log, facts: ReplicaFacts) -> Offset:

@@ -98,7 +98,7 @@ def test_a_follower_does_not_call_out_of_range_what_its_leader_may_have(cluster)
 
 
 def test_a_follower_fences_leader_epochs_as_a_leader_does(cluster):
-    leader, follower, rack = topic(cluster, "quorum")
+    leader, follower, rack = topic(cluster, "isr")
     epoch = leader.broker.partitions[T].leader_epoch
     assert fetch(follower, rack, epoch=epoch).error_code == ErrorCode.NONE
     assert fetch(follower, rack, epoch=epoch - 1).error_code == ErrorCode.FENCED_LEADER_EPOCH

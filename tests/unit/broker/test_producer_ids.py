@@ -13,7 +13,7 @@ class SlowController:
         self.asked = []
         self._next_id = 0
 
-    def submit(self, command):
+    def ask(self, command):
         self.asked.append(Pending())
         return self.asked[-1]
 

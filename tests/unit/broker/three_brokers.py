@@ -132,10 +132,13 @@ class Cluster:
     def pass_time(self, duration_ms: int = 5000) -> None:
         self.clock.advance(duration_ms)
 
-    def create(self, name: str, replication_factor: int = 3, at: int = 1, **configs: str) -> int:
+    def wish(self, name: str, replication_factor: int = 3, **configs: str) -> CreateTopicsRequest:
         wanted = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
         topic = CreatableTopic(name=name, num_partitions=1, replication_factor=replication_factor, configs=wanted)
-        response = self.nodes[at].tell(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5)
+        return CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
+
+    def create(self, name: str, replication_factor: int = 3, at: int = 1, **configs: str) -> int:
+        response = self.nodes[at].tell(self.wish(name, replication_factor, **configs), 5)
         return response.topics[0].error_code
 
     def leader_of(self, topic: str) -> Node:

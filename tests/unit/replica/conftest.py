@@ -36,7 +36,12 @@ def ids() -> Callable[[str], tuple[ReplicaId, ...]]:
 @pytest.fixture
 def make() -> Callable[..., Replica]:
     def make(
-        name: str = "1a", voters: str = "1a 2a 3a", *, log: LogView | None = None, high_watermark: int = 0
+        name: str = "1a",
+        voters: str = "1a 2a 3a",
+        *,
+        log: LogView | None = None,
+        high_watermark: int = 0,
+        stands_first: bool = False,
     ) -> Replica:
         return Replica(
             named(name),
@@ -48,6 +53,7 @@ def make() -> Callable[..., Replica]:
             high_watermark=high_watermark,
             settings=ReplicaSettings(),
             randomness=FixedRandomness(),
+            stands_first=stands_first,
         )
 
     return make

@@ -246,3 +246,40 @@ def test_a_leader_without_followers_commits_what_its_shell_wrote(make_in_sync, i
     replica = leading(make_in_sync, ids, "1a")
     replica.step(RecordsWritten(2), 0)
     assert replica.high_watermark == 2
+
+
+def following(make_in_sync, ids):
+    """1a, which has asked 2a, the leader in epoch 1, and has no answer."""
+    replica = make_in_sync()
+    replica.step(PartitionChanged(PartitionState(ids("2a")[0], 1, ids("1a 2a 3a"), 1), 4), 0)
+    return replica
+
+
+def fetches(effects):
+    return [effect for effect in effects if isinstance(effect, Send) and isinstance(effect.message, Fetch)]
+
+
+def test_a_new_leader_tells_those_in_sync_that_it_leads(make_in_sync, ids):
+    replica = make_in_sync()
+    effects = replica.step(PartitionChanged(PartitionState(ids("1a")[0], 1, ids("1a 2a 3a"), 1), 4), 0)
+    told = {effect.to for effect in effects if isinstance(effect, Send) and isinstance(effect.message, BeginEpoch)}
+    assert told == {2, 3}
+
+
+def test_a_follower_that_asked_too_early_asks_again_when_its_leader_says_that_it_leads(make_in_sync, ids):
+    replica = following(make_in_sync, ids)
+    asked = replica.step(Received(BeginEpoch(ids("2a")[0], 1)), 1)
+    assert [effect.to for effect in fetches(asked)] == [2]
+
+
+@pytest.mark.parametrize(("sender", "epoch"), [("3a", 1), ("2a", 0), ("2a", 2)])
+def test_who_does_not_lead_in_this_epoch_is_not_asked_though_it_says_so(make_in_sync, ids, sender, epoch):
+    replica = following(make_in_sync, ids)
+    assert fetches(replica.step(Received(BeginEpoch(ids(sender)[0], epoch)), 1)) == []
+
+
+def test_a_follower_that_was_answered_does_not_ask_twice(make_in_sync, ids):
+    replica = following(make_in_sync, ids)
+    (asked,) = fetches(replica.step(Received(BeginEpoch(ids("2a")[0], 1)), 1))
+    replica.step(Received(Fetched(ids("2a")[0], 1, asked.message.fetch_id, 0)), 2)
+    assert fetches(replica.step(Received(BeginEpoch(ids("2a")[0], 1)), 3)) == []

@@ -139,7 +139,7 @@ def test_a_candidate_takes_no_quiescence_for_an_answer(make, ids):
     candidate.step(TimePassed(), 1000)
     candidate.step(LeaderQuiesced(Fetched(ids("2a")[0], 0, 0, 0)), 1000)
     candidate.step(Unquiesced(ids("2a")[0], 1000), 1000)
-    assert (candidate.role, candidate.deadline_ms) == (Role.PROSPECTIVE, 1250)
+    assert (candidate.role, candidate.deadline_ms) == (Role.PROSPECTIVE, 1031)
 
 
 def test_a_voter_at_rest_whose_leader_resigns_is_at_rest_no_more(voter, ids):

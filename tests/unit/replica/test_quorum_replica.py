@@ -160,9 +160,17 @@ def test_votes_are_asked_for_again_from_those_who_did_not_answer(make, ids):
     replica.step(TimePassed(), 1000)
     assert replica.role is Role.PROSPECTIVE
     replica.step(Received(VoteAnswer(ids("2a")[0], 0, True, True)), 1000)
-    assert replica.deadline_ms == 1250
-    effects = replica.step(TimePassed(), 1250)
-    assert [vote.voter for vote in sent(effects, Vote)] == list(ids("3a 4a 5a"))
+    for due_ms in (1031, 1093, 1217, 1465):  # soon at first, and then every 250 ms
+        assert replica.deadline_ms == due_ms
+        effects = replica.step(TimePassed(), due_ms)
+        assert [vote.voter for vote in sent(effects, Vote)] == list(ids("3a 4a 5a"))
+
+
+def test_who_should_lead_a_new_partition_stands_at_once_and_who_may_not_vote_does_not(make):
+    for voters, role in (("1a 2a 3a", Role.PROSPECTIVE), ("2a 3a", Role.FOLLOWER)):
+        replica = make(voters=voters, stands_first=True)
+        replica.step(TimePassed(), 0)
+        assert replica.role is role
 
 
 def test_a_round_that_nobody_wins_is_followed_by_another(make):

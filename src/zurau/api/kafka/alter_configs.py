@@ -36,7 +36,7 @@ async def _replace(
     try:
         if (resource.resource_type, resource.resource_name) in twice:
             raise named_twice()
-        await call.broker.controller.submit(command)
+        await call.broker.controller.ask(command)
     except Refused as refused:
         error_code, error_message = int(refused.code), refused.message
     return AlterConfigsResourceResponse(

@@ -48,7 +48,7 @@ async def _answer(
         key = PartitionId(topic.topic_id, index)
         replicas = None if wanted.replicas is None else tuple(wanted.replicas)
         directory = new_name(broker.randomness)
-        await broker.controller.submit(ReassignPartition(key, replicas, directory, may_change_factor))
+        await broker.controller.ask(ReassignPartition(key, replicas, directory, may_change_factor))
     except Refused as refused:
         return ReassignablePartitionResponse(
             partition_index=index, error_code=refused.code, error_message=refused.message

@@ -40,7 +40,7 @@ async def _create(topic: CreatePartitionsTopic, validate_only: bool, call: Call)
     if topic.assignments is not None:
         assignments = [assignment.broker_ids for assignment in topic.assignments]
     try:
-        await call.broker.controller.submit(CreatePartitions(topic.name, topic.count, assignments, validate_only))
+        await call.broker.controller.ask(CreatePartitions(topic.name, topic.count, assignments, validate_only))
     except Refused as refused:
         return refused
     image = call.broker.image.topics.get(topic.name)

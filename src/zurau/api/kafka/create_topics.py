@@ -53,7 +53,7 @@ def too_many_partitions(counts: Iterable[int]) -> Refused | None:
 
 async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> TopicImage | Refused:
     try:
-        created = await call.broker.controller.submit(_command(topic, validate_only, call))
+        created = await call.broker.controller.ask(_command(topic, validate_only, call))
     except Refused as refused:
         return refused
     if not validate_only:

@@ -27,6 +27,8 @@ async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsRespon
         wanted = [DeleteTopicState(name=name) async for name in call.in_turns(request.topic_names)]
     twice = await repeated([(topic.name, topic.topic_id) for topic in wanted], call)
     once = [topic async for topic in call.in_turns(wanted) if (topic.name, topic.topic_id) not in twice]
+    if any(_known(topic, call) is None for topic in once):
+        await call.broker.controller.catch_up()
     changes = await change_each(once, lambda topic: _delete(topic, call), request.timeout_ms, call)
     results = [
         _refused(topic.name, topic.topic_id, change) if isinstance(change, Refused) else change
@@ -43,7 +45,7 @@ async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
         name, topic_id = topic.name, topic.topic_id
         if not call.broker.settings.delete_topic_enable:
             raise _deletion_disabled(call.version)
-        await call.broker.controller.submit(DeleteTopic(topic.topic_id))
+        await call.broker.controller.ask(DeleteTopic(topic.topic_id))
     except Refused as refused:
         if wanted.name is not None and refused.code == ErrorCode.UNKNOWN_TOPIC_ID:
             # Somebody else deletes it: that is decided, though not yet to be seen.
@@ -60,16 +62,16 @@ def _find(wanted: DeleteTopicState, call: Call) -> TopicImage:
     by_name, by_id = wanted.name is not None, wanted.topic_id != NO_TOPIC_ID
     if by_name == by_id:
         raise Refused(ErrorCode.INVALID_REQUEST, "name the topic or give its id, one of the two")
-    image = call.broker.image
-    if wanted.name is not None:
-        topic = image.topics.get(wanted.name)
-        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    else:
-        topic = image.topics_by_id.get(TopicId(wanted.topic_id))
-        missing = ErrorCode.UNKNOWN_TOPIC_ID
+    topic = _known(wanted, call)
     if topic is None:
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
         raise Refused(missing, "there is no such topic")
     return topic
+
+
+def _known(wanted: DeleteTopicState, call: Call) -> TopicImage | None:
+    image = call.broker.image
+    return image.topics_by_id.get(TopicId(wanted.topic_id)) if wanted.name is None else image.topics.get(wanted.name)
 
 
 def _deletion_disabled(version: int) -> Refused:

@@ -19,6 +19,8 @@ from zurau.wire.kafka.messages.describe_configs import (
 
 
 async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    if any(resource.resource_type == ResourceType.TOPIC for resource in request.resources):
+        await call.broker.controller.catch_up()  # they may just have been set, at another broker
     answers: dict[tuple[object, ...], DescribeConfigsResult] = {}
     results = []
     async for resource in call.in_turns(request.resources):

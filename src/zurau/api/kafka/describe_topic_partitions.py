@@ -26,6 +26,8 @@ async def handle(request: DescribeTopicPartitionsRequest, call: Call) -> Describ
         first_name, first_index = request.cursor.topic_name, max(0, request.cursor.partition_index)
     room = max(1, min(request.response_partition_limit, call.broker.settings.max_request_partition_size_limit))
     topics: list[DescribeTopicPartitionsResponseTopic] = []
+    if request.topics:
+        await call.broker.controller.catch_up()  # they may just have been made or grown, at another broker
     async for name in call.in_turns(_names(request, first_name, call)):
         if room == 0:
             return _page(topics, Cursor(topic_name=name, partition_index=0))

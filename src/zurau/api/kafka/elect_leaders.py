@@ -79,7 +79,7 @@ async def _elect_one(name: str, index: int, request: ElectLeadersRequest, call: 
         _check_needed(topic, partition, request.election_type, call)
         if topic.is_in_sync_mode:
             is_unclean = request.election_type == UNCLEAN
-            await call.broker.controller.submit(ElectLeader(PartitionId(topic.topic_id, index), is_unclean))
+            await call.broker.controller.ask(ElectLeader(PartitionId(topic.topic_id, index), is_unclean))
         else:
             await _handed_over(topic, partition, request.timeout_ms, call)
     except Refused as refused:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Collection
+
 from zurau.api.kafka import authorized_operations
 from zurau.api.kafka.call import Call
 from zurau.broker.auto_create import create_missing_topics
-from zurau.broker.leadership import addresses, controller_of, leadership_of, nodes
+from zurau.broker.leadership import addresses, controller_of, is_led, leadership_of, nodes
 from zurau.errors import Refused
-from zurau.ids import TopicId
+from zurau.ids import TopicId, TopicPartition
 from zurau.machines.controller.image import PartitionImage, TopicImage
 from zurau.machines.controller.names import check_topic_name
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -28,6 +30,7 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
     broker = call.broker
     if request.topics is None or (call.version == 0 and not request.topics):
         known = list(broker.image.topics.values())
+        await _wait_for_leaders(known, call)
         topics = [await _described(topic, request, call) async for topic in call.in_turns(known)]
     else:
         wanted = {(topic.name, topic.topic_id): None async for topic in call.in_turns(request.topics)}
@@ -35,6 +38,11 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
         if request.allow_auto_topic_creation:
             names = [name for name, _ in wanted if name is not None]
             refusals = await create_missing_topics(names, call.caller, broker)
+        known = [topic async for topic in _known(wanted, call)]
+        if len(known) < len(wanted):
+            await broker.controller.catch_up()
+            known = [topic async for topic in _known(wanted, call)]
+        await _wait_for_leaders(known, call)
         topics = [
             await _answer(name, TopicId(topic_id), refusals, request, call)
             async for name, topic_id in call.in_turns(wanted)
@@ -50,6 +58,38 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
         topics=topics,
         cluster_authorized_operations=authorized_operations.ON_CLUSTER if asks_rights else NOT_ASKED_FOR,
     )
+
+
+async def _known(wanted: Collection[tuple[str | None, bytes]], call: Call) -> AsyncIterator[TopicImage]:
+    image = call.broker.image
+    async for name, topic_id in call.in_turns(wanted):
+        topic = image.topics.get(name) if name is not None else image.topics_by_id.get(TopicId(topic_id))
+        if topic is not None:
+            yield topic
+
+
+async def _wait_for_leaders(topics: Collection[TopicImage], call: Call) -> None:
+    """While leaders are being elected, for those of these topics."""
+    broker = call.broker
+    if not broker.elections.are_under_way:
+        return
+    waiting = [
+        TopicPartition(topic.name, partition.index)
+        async for topic in call.in_turns(topics)
+        for partition in topic.partitions
+        if not is_led(topic, partition, broker)
+    ]
+
+    def is_decided() -> bool:
+        while waiting:
+            name = waiting[-1]
+            topic = broker.image.topics.get(name.topic)
+            if topic is not None and not is_led(topic, topic.partitions[name.partition], broker):
+                return False
+            waiting.pop()
+        return True
+
+    await broker.elections.decided(is_decided)
 
 
 async def _answer(

@@ -31,4 +31,4 @@ async def allow_vote(call: Call, cluster_id: str | None, voter_id: int, director
         raise Refused(ErrorCode.INVALID_REQUEST, "it is the only one that may vote")
     operation = ConfigOperation.DELETE if may_vote else ConfigOperation.SET
     edit = ConfigEdit(METADATA_VOTE, operation, None if may_vote else "false")
-    await broker.controller.submit(AlterConfigs(ResourceType.BROKER, str(voter_id), [edit]))
+    await broker.controller.ask(AlterConfigs(ResourceType.BROKER, str(voter_id), [edit]))

@@ -11,7 +11,7 @@ from zurau.wire.kafka.messages.unregister_broker import UnregisterBrokerRequest,
 
 async def handle(request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
     try:
-        await call.broker.controller.submit(UnregisterBroker(BrokerId(request.broker_id)))
+        await call.broker.controller.ask(UnregisterBroker(BrokerId(request.broker_id)))
     except Refused as refused:
         return UnregisterBrokerResponse(error_code=refused.code, error_message=refused.message)
     return UnregisterBrokerResponse()

@@ -83,6 +83,8 @@ class BrokerDisconnected(Command[None]):
     """The controller's own broker has no connection with it: it is fenced soon, unless it is heard."""
 
     broker_id: BrokerId
+    #: For so long already: whoever takes over from a controller that died with it need not wait once more.
+    since_ms: int = 0
 
 
 class AlterPartition(Command[PartitionImage]):
@@ -199,6 +201,10 @@ class AllocateProducerIds(Command[tuple[int, int]]):
     count: int
 
 
+class CatchUp(Command[None]):
+    """Changes nothing. Its answer comes when the broker that asked has seen everything that was decided before."""
+
+
 ControllerCommand = (
     ReserveBrokerId
     | RegisterBroker
@@ -216,4 +222,5 @@ ControllerCommand = (
     | AlterConfigs
     | ReplaceConfigs
     | AllocateProducerIds
+    | CatchUp
 )

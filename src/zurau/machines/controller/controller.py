@@ -22,6 +22,7 @@ from zurau.machines.controller.commands import (
     AlterPartition,
     BrokerDisconnected,
     BrokerHeartbeat,
+    CatchUp,
     ControllerCommand,
     CreatePartitions,
     CreateTopic,
@@ -102,6 +103,8 @@ class Controller(Generic[S]):
                 return alter_configs(image, rules, command)
             case ReplaceConfigs():
                 return replace_configs(image, rules, command)
+            case CatchUp():
+                return Decided()
             case AllocateProducerIds():
                 return allocate_producer_ids(image, command)
             case _:
@@ -113,7 +116,7 @@ class Controller(Generic[S]):
             case BrokerHeartbeat():
                 return broker_heartbeat(image, sessions, command, now_ms, self._last_offset)
             case BrokerDisconnected():
-                sessions.disconnected(command.broker_id, now_ms)
+                sessions.disconnected(command.broker_id, now_ms - command.since_ms)
                 return Decided()
             case RegisterBroker():
                 return register_broker(image, rules, sessions, command, now_ms)

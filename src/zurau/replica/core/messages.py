@@ -101,7 +101,7 @@ class VoteAnswer(msgspec.Struct, gc=False):
 
 
 class BeginEpoch(msgspec.Struct, gc=False):
-    """I lead; fetch from me. Repeated until every voter has."""
+    """I lead; fetch from me. Repeated until every voter has; said once where the controller names leaders."""
 
     sender: ReplicaId
     epoch: Epoch

@@ -17,7 +17,7 @@ from zurau.replica.core.effects import AlterPartition
 from zurau.replica.core.events import RecordsWritten
 from zurau.replica.core.follower import Follower
 from zurau.replica.core.identity import ReplicaId
-from zurau.replica.core.messages import Fetch, Message
+from zurau.replica.core.messages import BeginEpoch, Fetch, Message
 from zurau.replica.core.partition_state import InSyncProposal, PartitionState
 from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Cause, Role
@@ -50,6 +50,14 @@ class InSyncFollower(Follower):
             self._ask()
         return None
 
+    def receive(self, message: Message) -> Cause | None:
+        if type(message) is BeginEpoch:
+            # Whoever heard first that it follows has asked a replica that did not lead yet, and was refused.
+            if message.sender == self._state.leader and not self.has_fetched:
+                self._ask()
+            return None
+        return super().receive(message)
+
     def registered(self) -> None:
         """Its fetch says which start of the broker it is from: one that was quiesced has to be sent anew."""
         if self._is_quiesced:
@@ -73,6 +81,10 @@ class InSyncLeader(Serving):
 
     def enter(self) -> Cause | None:
         self.lead()
+        state = self._state
+        for replica in self._assignment.state.in_sync:
+            if replica != state.id:
+                state.send(replica.broker, BeginEpoch(state.id, state.epoch))
         return None
 
     @property

@@ -25,6 +25,8 @@ class _Round:
         self._answers: dict[ReplicaId, bool] = {state.id: True}
         self._over_ms = state.randomized_deadline(state.settings.election_timeout_ms)
         self._ask_again_ms = 0
+        #: Soon at first: others may not have opened a new partition yet, or not have heard that a leader is gone.
+        self._retry_ms = max(1, state.settings.retry_ms // 8)
 
     def enter(self) -> Cause | None:
         self._ask()
@@ -52,7 +54,8 @@ class _Round:
 
     def _ask(self) -> None:
         state = self._state
-        self._ask_again_ms = state.now_ms + state.settings.retry_ms
+        self._ask_again_ms = state.now_ms + self._retry_ms
+        self._retry_ms = min(2 * self._retry_ms, state.settings.retry_ms)
         for voter in state.other_voters:
             # Who would not vote now because it hears a leader may hear it no more in a moment.
             if voter not in self._answers or (self.is_pre and not self._answers[voter]):

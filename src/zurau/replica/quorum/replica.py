@@ -56,7 +56,10 @@ class Replica(ReplicaCore):
         high_watermark: Offset,
         settings: ReplicaSettings,
         randomness: Randomness,
+        stands_first: bool = False,
     ) -> None:
+        """`stands_first`: nobody has led yet, and of all it should."""
+        self._stands_first = stands_first
         super().__init__(
             ReplicaState(
                 replica_id,
@@ -101,7 +104,8 @@ class Replica(ReplicaCore):
     # What it is told
 
     def _begin(self) -> None:
-        self._move(self._enter(Role.FOLLOWER))
+        cause = self._enter(Role.FOLLOWER)
+        self._move(Cause.LEADER_SILENT if self._stands_first and self._state.may_stand else cause)
 
     def _handle_own(self, event: Event) -> Cause | None:
         role = self._role

@@ -114,8 +114,19 @@ def test_a_silent_broker_is_fenced_and_comes_back_when_it_is_heard(cluster_of):
 def test_a_broker_whose_connection_has_ended_is_fenced_sooner_than_one_that_is_silent(cluster_of):
     cluster = cluster_of(2)
     cluster.ask(BrokerDisconnected(BrokerId(2)))
-    cluster.stage.advance(SESSION_MS // 4)
+    cluster.stage.advance(SESSION_MS // 8 - 1)
+    assert not cluster.image.brokers[2].is_fenced
+    cluster.stage.advance(1)
     assert [broker.is_fenced for broker in cluster.image.brokers.values()] == [False, True]
+
+
+def test_how_long_a_connection_is_gone_counts_from_its_end_and_not_from_when_the_controller_hears_of_it(cluster_of):
+    cluster = cluster_of(2)
+    cluster.ask(BrokerDisconnected(BrokerId(2), since_ms=SESSION_MS // 8 - 5))
+    cluster.stage.advance(4)
+    assert not cluster.image.brokers[2].is_fenced
+    cluster.stage.advance(1)
+    assert cluster.image.brokers[2].is_fenced
 
 
 def test_a_broker_that_is_heard_after_its_connection_ended_has_a_whole_session(cluster_of):
