@@ -58,11 +58,11 @@ class Trio:
 
 @contextmanager
 def running(name: str) -> Iterator[Trio]:
-    """On empty directories; all three are stopped and their data removed at the end."""
+    """On empty directories, which are removed at the end: so brokers are killed and need not hand anything over."""
     with tempfile.TemporaryDirectory(prefix="zurau-bench-") as root, ExitStack() as stack:
         brokers = (_zurau if name.startswith("zurau") else _kafka)(name, Path(root))
         for broker in brokers.values():
-            stack.callback(broker.stop)
+            stack.callback(broker.kill)
         _all_at_once([broker.start for broker in brokers.values()])
         bootstrap = ",".join(broker.bootstrap for broker in brokers.values())
         yield Trio(name, bootstrap, {number: broker.pid for number, broker in brokers.items()})
