@@ -10,8 +10,11 @@ WORKERS ?= auto
 COVERING := tests/stories $(addprefix tests/unit/,journal partition replica broker api)
 REST     := tests/tidy $(filter-out $(COVERING) %__pycache__,$(wildcard tests/unit/*))
 
+# The tests of real clients that can be pointed at a cluster.
+THREE := clients admin groups streams kcat churn kill_nine
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick check coverage format docs wheel bench lock clean
+.PHONY: help setup demo test three quick check coverage format docs wheel bench lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +35,9 @@ demo: $(READY) ## the logs pipeline live: three brokers, Spark, result topics an
 
 test: $(READY) ## every test; what cannot run here is skipped and says why
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+three: $(READY) ## the compatibility suite once more, against three brokers with three replicas of everything
+	ZURAU_AGAINST=cluster $(BIN)/python -m pytest -n 2 --dist loadgroup $(addprefix tests/compatibility/test_,$(addsuffix .py,$(THREE)))
 
 quick: $(READY) ## the inner loop, under a minute: unit tests, stories and house rules
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests/unit tests/stories tests/tidy

@@ -181,6 +181,11 @@ class ApacheKafka:
             )
         self._wait_ready()
 
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
     def stop(self) -> None:
         if self._process is None:
             return
@@ -188,8 +193,7 @@ class ApacheKafka:
         try:
             self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
         self._process = None
 
     def _write_properties(self) -> Path:

@@ -2,7 +2,8 @@
 
 An idempotent librdkafka producer and a consumer group (both from real clients, in threads here) go on through every
 kill; the broker comes back on the same directory and port. `ZURAU_KILL_ROUNDS=50` makes this a long run, and
-`ZURAU_KILL_SEED` repeats the moments of one.
+`ZURAU_KILL_SEED` repeats the moments of one. With `ZURAU_AGAINST=cluster` it is the leader of one of the partitions, on
+three brokers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import random
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from broker_process import ZurauBroker
@@ -19,12 +23,44 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer, 
 from confluent_kafka.admin import AdminClient, NewTopic
 from driver import wait_until
 
+from zurau.testing import Cluster
+
 ROUNDS = int(os.environ.get("ZURAU_KILL_ROUNDS", "4"))
 SEED = int(os.environ.get("ZURAU_KILL_SEED") or random.SystemRandom().randrange(2**32))
 TOPIC = "survivors"
 GROUP = "survivors-group"
 PARTITIONS = 3
 QUIET = {"log_level": 0}
+
+
+class KilledLeaders:
+    """Three brokers, of which a leader dies each time."""
+
+    def __init__(self, cluster: Cluster, chance: random.Random) -> None:
+        self._cluster = cluster
+        self._chance = chance
+        self._dead = 0
+
+    @property
+    def bootstrap(self) -> str:
+        return self._cluster.bootstrap
+
+    def kill(self) -> None:
+        self._dead = self._cluster.leader_of(TOPIC, self._chance.randrange(PARTITIONS))
+        self._cluster.kill(self._dead)
+
+    def start(self) -> None:
+        self._cluster.restart(self._dead)
+
+
+@contextmanager
+def killed(directory: Path, chance: random.Random, **settings: object) -> Iterator[ZurauBroker | KilledLeaders]:
+    if os.environ.get("ZURAU_AGAINST") == "cluster":
+        with Cluster(brokers=3, default_replication_factor=3, **settings) as cluster:
+            yield KilledLeaders(cluster, chance)
+    else:
+        with ZurauBroker(directory, **settings) as broker:
+            yield broker
 
 
 class Load(threading.Thread):
@@ -125,9 +161,9 @@ class Reader(threading.Thread):
 def test_nothing_acknowledged_is_lost_or_doubled_by_kill_nine(tmp_path, settings):
     chance = random.Random(SEED)
     print(f"ZURAU_KILL_SEED={SEED}")
-    with ZurauBroker(tmp_path, **settings) as broker:
+    with killed(tmp_path, chance, **settings) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(timeout=30)
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, -1)])[TOPIC].result(timeout=30)
         load, reader = Load(broker.bootstrap), Reader(broker.bootstrap)
         load.start()
         reader.start()
@@ -142,7 +178,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kill_nine(tmp_path, settings
         check(load, reader, last)
 
 
-def kill_once(broker: ZurauBroker, load: Load, reader: Reader, chance: random.Random) -> None:
+def kill_once(broker: ZurauBroker | KilledLeaders, load: Load, reader: Reader, chance: random.Random) -> None:
     """Let it work a moment, kill it, bring it back, and see that both clients and all offsets went on."""
     acknowledged, read = len(load.acknowledged), len(reader.read)
     wait_until("more was acknowledged", lambda: len(load.acknowledged) > acknowledged + chance.randrange(20, 2000))
