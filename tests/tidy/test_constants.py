@@ -43,7 +43,8 @@ FIXED = {
         ids._NAME_BYTES machines.controller.brokers.DIRECTORY_ID_BYTES machines.controller.records.MAY_BE_IGNORED
         broker.identity.ID_BYTES broker.joining.FIRST_ID broker.peers.hello.NOBODY
         records.batch.HEADER_BYTES records.batch.MAGIC records.batch.LENGTH_PREFIX_BYTES
-        records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES records.compression._GZIP_WINDOW
+        records.batch.CHECKED_FROM machines.groups.members.VERSION_BYTES
+        records.compression._GZIP_WINDOW
         records.frame_sizes._LZ4_INDEPENDENT records.pure_walk.RECORD_BYTES_MIN records.pure_walk.INT_BITS
         records.pure_walk.LONG_BITS
         records.frame_sizes._LZ4_RAW_BLOCK records.partitioner._SEED records.partitioner._MULTIPLIER

@@ -78,6 +78,10 @@ class BatchFile:
             file = self._file = self._disk.open(self.path, create=self.size == 0)
         return file
 
+    def make_file(self) -> None:
+        """If there is none yet. Its name is safe when the directory is flushed."""
+        assert self.file is not None
+
     # Walking
 
     def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:

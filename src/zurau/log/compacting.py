@@ -45,6 +45,8 @@ class Compacting:
             chosen, settings, compacted_offset=dirty_from, horizon_ms=self._horizon_ms, now_ms=now_ms
         ):
             return None
+        # After a crash, segments that were merged are told from damaged ones by the file that begins where they end.
+        segments[-1].make_file()
         self._job = CompactionJob(self._disk, self._directory, chosen, settings, dirty_from=dirty_from, now_ms=now_ms)
         return self._job
 

@@ -76,6 +76,8 @@ DRAWN: dict[str, int] = {
     "partition.snapshots.RECORDS_A_BATCH": 1,
     "partition.snapshots.KEPT": 1,
     "machines.groups.removal.RECORDS_MAX": 1,
+    "machines.groups.group.SEARCHED_BYTES_MAX": 0,
+    "machines.groups.members.DECODED_BYTES_MAX": 0,
     "api.response_memory.SMALL_BYTES": 1,
     "api.response_memory.WAIT_MS_MIN": 1,
     "api.kafka.call.LONG": 1,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from zurau.errors import Abandoned, CorruptData, DiskFault
@@ -334,6 +336,20 @@ def test_a_crash_at_any_rename_loses_nothing(bench, disk, monkeypatch, steps):
     compact_until_power_goes(bench, disk, monkeypatch, steps)
     assert {key: value for _, key, value in contents(bench)} == {b"a": b"3", b"b": b"3"}
     assert parse_header(bench.log.read(bench.log.end_offset - 1, 1, bench.log.end_offset)).magic == 2
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_a_crash_at_any_rename_loses_nothing_where_nothing_was_written_behind(make_bench, disk, monkeypatch, steps):
+    settings = {"cleanup_policy": ("compact",), "min_cleanable_dirty_ratio": 0.0, "max_compaction_lag_ms": 1}
+    bench = make_bench(**settings, segment_bytes=200)
+    for number in range(9):
+        put(bench, (b"a", b"%d" % number), (b"b", b"%d" % number))
+    bench.flush()
+    bench.log.settings = replace(bench.log.settings, segment_bytes=10_000)  # so that they are merged
+    compact_until_power_goes(bench, disk, monkeypatch, steps)
+    assert not bench.log.damage
+    assert {key: value for _, key, value in contents(bench)} == {b"a": b"8", b"b": b"8"}
+    assert bench.log.end_offset == 18
 
 
 def put_raw(bench, batch: bytearray) -> bytes:

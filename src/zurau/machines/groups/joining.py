@@ -24,7 +24,7 @@ from zurau.machines.groups.members import (
     has_more_to_give_up,
     means_the_same,
 )
-from zurau.machines.groups.memory import subscription_bytes
+from zurau.machines.groups.memory import said_by
 from zurau.machines.groups.rebalance import dismiss, renew_session, settle, wait_at_join_barrier
 from zurau.machines.groups.records import agreement_record
 from zurau.machines.groups.settings import GroupSettings
@@ -94,14 +94,14 @@ def _is_full(group: Group, member_id: str, size_max: int) -> bool:
 
 
 def _says_too_much(group: Group, command: JoinGroup, bytes_max: int) -> bool:
-    """Whether the subscriptions of all, with which the leader is answered, would get too large."""
-    said_bytes = sum(len(offered.metadata) for offered in command.protocols)
+    """Whether what all say of themselves, with which the leader is answered, would get too large."""
+    said_bytes = said_by(command, command.member_id or command.candidate_id)
 
     def count() -> int:
         others = (member for member in group.members.values() if member.member_id != command.member_id)
-        return sum(map(subscription_bytes, others))
+        return sum(said_by(member, member.member_id) for member in others)
 
-    return not group.subscriptions.take(said_bytes, bytes_max, count)
+    return not group.said.take(said_bytes, bytes_max, count)
 
 
 def _hand_out_id(group: Group, command: JoinGroup, request_id: RequestId, step: Step) -> None:

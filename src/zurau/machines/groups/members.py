@@ -14,6 +14,7 @@ import msgspec
 
 from zurau.errors import ProtocolViolation
 from zurau.machines.machine import RequestId
+from zurau.settings import KIB
 from zurau.wire.kafka.codec import decode, peek_version
 from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -21,6 +22,11 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 #: In front of a subscription stands its version, an int16.
 VERSION_BYTES = 2
 OWNED_PARTITIONS_SINCE = 1
+#: And then the number of its topics.
+COUNT = slice(2, 6)
+#: Of what one member says, while everybody else waits: some milliseconds. Clients with thousands of topics say more,
+#: and share out anew when they restart.
+DECODED_BYTES_MAX = 128 * KIB
 
 
 class Protocol(NamedTuple):
@@ -69,11 +75,24 @@ class Member(msgspec.Struct):
         return next(offered.name for offered in self.protocols if offered.name in candidates)
 
 
+def mentions(metadata: bytes, topic: str) -> bool:
+    """Whether a consumer's subscription has this topic in it, perhaps only as one that it owned.
+
+    Also when it does not look like a subscription. It may have a million topics, so it is searched and not decoded.
+    """
+    if len(metadata) < COUNT.stop or not 0 <= int.from_bytes(metadata[COUNT], signed=True) <= len(metadata):
+        return True
+    name = topic.encode()
+    return len(name).to_bytes(2) + name in metadata
+
+
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a consumer's subscription; None when it does not look like one.
+    """The topics in a consumer's subscription; None when it does not look like one, or is too large to be looked at.
 
     Every version begins with what version 0 has, and the topics are all that is needed here.
     """
+    if len(metadata) > DECODED_BYTES_MAX:
+        return None
     try:
         subscription, _ = decode(ConsumerProtocolSubscription, 0, metadata, VERSION_BYTES)
     except ProtocolViolation:
@@ -98,8 +117,11 @@ def means_the_same(protocol_type: str, old: bytes, new: bytes) -> bool:
 def has_more_to_give_up(metadata: bytes, assignment: bytes) -> bool:
     """Whether a cooperative consumer owned more when it joined than it was given then.
 
-    It is to join once more, without the rest, which nobody owns until it does (KIP-429).
+    It is to join once more, without the rest, which nobody owns until it does (KIP-429). One that says more than is
+    looked at here may have.
     """
+    if len(metadata) + len(assignment) > DECODED_BYTES_MAX:
+        return True
     try:
         if peek_version(metadata) < OWNED_PARTITIONS_SINCE:
             return False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from sys import getsizeof
+
 from zurau.machines.groups.commands import CommitOffsets, CommittedOffset, GroupCommand, JoinGroup, SyncGroup
 from zurau.machines.groups.group import Group
-from zurau.machines.groups.members import Member
+from zurau.machines.groups.members import Member, Protocol
 
 #: What Python makes of each, without the bytes and texts of clients.
 GROUP_BYTES = 2000
@@ -17,9 +20,11 @@ def added_by(command: GroupCommand) -> int:
     """What a command adds if it is done."""
     match command:
         case JoinGroup():
-            return GROUP_BYTES + MEMBER_BYTES + sum(len(offered.metadata) for offered in command.protocols)
+            member_id = command.member_id or command.candidate_id
+            return GROUP_BYTES + getsizeof(command.group_id) + MEMBER_BYTES + said_by(command, member_id)
         case CommitOffsets():
-            return GROUP_BYTES + sum(OFFSET_BYTES + len(new.metadata) for new in command.offsets.values())
+            offsets = sum(OFFSET_BYTES + getsizeof(new.metadata) for new in command.offsets.values())
+            return GROUP_BYTES + getsizeof(command.group_id) + offsets
         case SyncGroup():
             return sum(map(len, command.assignments.values()))
         case _:
@@ -28,16 +33,23 @@ def added_by(command: GroupCommand) -> int:
 
 def held_by(group: Group) -> int:
     members = sum(map(held_by_member, group.members.values()))
-    return GROUP_BYTES + members + PENDING_ID_BYTES * len(group.pending_ids) + group.offset_bytes
+    pending = PENDING_ID_BYTES * len(group.pending_ids) + sum(map(getsizeof, group.pending_ids))
+    return GROUP_BYTES + getsizeof(group.group_id) + members + pending + group.offset_bytes
 
 
 def held_by_member(member: Member) -> int:
-    return MEMBER_BYTES + subscription_bytes(member) + len(member.assignment)
+    return MEMBER_BYTES + said_by(member, member.member_id) + len(member.assignment)
 
 
-def subscription_bytes(member: Member) -> int:
-    return sum(len(offered.metadata) for offered in member.protocols)
+def said_by(member: Member | JoinGroup, member_id: str) -> int:
+    """What a member has said of itself: names as well, each of which may have 32 KB."""
+    names = (member_id, member.instance_id, member.client_id, member.client_host)
+    return sum(map(getsizeof, names)) + _offered_bytes(member.protocols)
+
+
+def _offered_bytes(protocols: Iterable[Protocol]) -> int:
+    return sum(getsizeof(offered.name) + len(offered.metadata) for offered in protocols)
 
 
 def offset_bytes(committed: CommittedOffset) -> int:
-    return OFFSET_BYTES + len(committed.metadata)
+    return OFFSET_BYTES + getsizeof(committed.metadata)

@@ -44,10 +44,10 @@ def delete_offsets(groups: Groups, command: DeleteOffsets, request_id: RequestId
     if group.members and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         step.refuse(request_id, ErrorCode.NON_EMPTY_GROUP, "whether its members use the topics cannot be seen")
         return
-    in_use = group.topics_in_use()
+    in_use = group.in_use({partition.topic for partition in command.partitions})
     codes = {}
     for partition in command.partitions:
-        is_in_use = in_use is None or partition.topic in in_use
+        is_in_use = partition.topic in in_use
         codes[partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_in_use else ErrorCode.NONE
         if not is_in_use and partition in group.offsets:
             step.records.append(offset_removed_record(group.group_id, partition))
@@ -111,8 +111,8 @@ def _expired(group: Group, now_ms: int, retention_ms: int) -> list[TopicPartitio
         for partition, committed in group.offsets.items()
         if now_ms >= _expires_ms(committed, max(committed.committed_ms, emptied_ms), retention_ms)
     ]
-    in_use = group.topics_in_use() if expired else frozenset()
-    return [] if in_use is None else [partition for partition in expired if partition.topic not in in_use]
+    in_use = group.in_use({partition.topic for partition in expired})
+    return [partition for partition in expired if partition.topic not in in_use]
 
 
 def _expires_ms(committed: CommittedOffset, last_use_ms: int, retention_ms: int) -> int:

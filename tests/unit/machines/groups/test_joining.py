@@ -7,6 +7,7 @@ import pytest
 from zurau.machines.groups.commands import MemberIdRequired
 from zurau.machines.groups.joining import PENDING_IDS_MAX, PROTOCOLS_MAX
 from zurau.machines.groups.members import Protocol
+from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
 RANGE = Protocol("range", b"r")
@@ -191,3 +192,25 @@ def test_of_the_ids_that_wait_for_their_owners_the_oldest_goes(stage):
         stage.join(f"m{number}", needs_known_id=True)
     assert len(stage.machine.groups["readers"].pending_ids) == PENDING_IDS_MAX
     assert stage.outcome(stage.ask(stage.join_command("", member_id="m0"))) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"protocols": (Protocol("n" * 30_000, b""), RANGE)},
+        {"client_id": "n" * 30_000},
+        {"instance_id": "n" * 30_000},
+    ],
+    ids=["names of protocols", "a client id", "an instance id"],
+)
+def test_names_count_as_what_a_member_says(stage_with, said):
+    stage = stage_with(group_bytes_max=40_000)
+    stage.join("a", **said)
+    assert stage.outcome(stage.join("b", **said)) is ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_joins_with_long_names_are_refused_when_memory_is_used_up(stage_with):
+    stage = stage_with(groups_memory_bytes_max=MIB)
+    outcomes = [stage.outcome(stage.join(f"{number}", group_id="g" * 30_000 + str(number))) for number in range(40)]
+    assert outcomes[-1] is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert len(stage.machine.groups) < MIB // 30_000

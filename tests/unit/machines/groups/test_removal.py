@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
+from zurau.machines.groups import group as group_module
 from zurau.machines.groups.commands import (
     Acknowledged,
     DeleteGroup,
@@ -90,6 +91,15 @@ def test_an_unreadable_subscription_may_be_to_any_topic(stage):
     stage.form("a", protocols=(Protocol("range", b"?"),))
     reply = delete_offsets(stage, BILLS)
     assert reply == OffsetsDeleted({BILLS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC})
+
+
+def test_more_topics_than_can_be_searched_for_at_once_may_all_be_in_use(stage, monkeypatch):
+    stage.form("a")
+    (offered,) = stage.machine.groups["readers"].members["a"].protocols
+    monkeypatch.setattr(group_module, "SEARCHED_BYTES_MAX", 2 * len(offered.metadata) - 1)
+    assert delete_offsets(stage, BILLS) == OffsetsDeleted({BILLS: ErrorCode.NONE})
+    both = delete_offsets(stage, ORDERS, BILLS)
+    assert both == OffsetsDeleted(dict.fromkeys((ORDERS, BILLS), ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
 
 
 def test_offsets_of_members_who_are_no_consumers_are_not_deleted(stage):
