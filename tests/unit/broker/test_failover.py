@@ -8,6 +8,7 @@ from three_brokers import Cluster
 from zurau.broker.elections import DECIDED_WITHIN_MS
 from zurau.ids import BrokerId, TopicPartition
 from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.messages.delete_topics import DeleteTopicsRequest
 from zurau.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from zurau.wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from zurau.wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -109,9 +110,24 @@ def test_a_topic_that_is_deleted_while_its_leader_is_elected_is_not_waited_for(c
     for other in others:
         node.broker.lost(other.id)  # its connections alone: the topic has a leader that this one does not see
     asked = node.ask(METADATA, 12)
-    del node.broker.image.topics["t"]
+    del node.broker.image.topics_by_id[node.broker.image.topics["t"].topic_id]
     cluster.pass_time(21)
     assert asked.is_done
+
+
+def test_a_topic_that_is_made_anew_with_fewer_partitions_meanwhile_is_not_mistaken_for_the_old_one(cluster):
+    node = controller(cluster)
+    node.tell(cluster.wish("t", partitions=2), 5)
+    cluster.pass_time(2000)
+    for other in cluster.nodes.values():
+        if other is not node:
+            node.broker.lost(other.id)
+    asked = node.ask(METADATA, 12)
+    node.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+    cluster.pass_time(15)
+    node.ask(cluster.wish("t"), 5)
+    cluster.pass_time(1000)
+    assert len(asked.result().topics[0].partitions) == 1
 
 
 def test_what_is_asked_while_there_is_no_controller_waits_for_the_next_one(cluster):

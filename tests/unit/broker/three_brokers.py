@@ -132,9 +132,11 @@ class Cluster:
     def pass_time(self, duration_ms: int = 5000) -> None:
         self.clock.advance(duration_ms)
 
-    def wish(self, name: str, replication_factor: int = 3, **configs: str) -> CreateTopicsRequest:
+    def wish(self, name: str, replication_factor: int = 3, partitions: int = 1, **configs: str) -> CreateTopicsRequest:
         wanted = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
-        topic = CreatableTopic(name=name, num_partitions=1, replication_factor=replication_factor, configs=wanted)
+        topic = CreatableTopic(
+            name=name, num_partitions=partitions, replication_factor=replication_factor, configs=wanted
+        )
         return CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
 
     def create(self, name: str, replication_factor: int = 3, at: int = 1, **configs: str) -> int:

@@ -9,7 +9,7 @@ from zurau.api.kafka.call import Call
 from zurau.broker.auto_create import create_missing_topics
 from zurau.broker.leadership import addresses, controller_of, is_led, leadership_of, nodes
 from zurau.errors import Refused
-from zurau.ids import TopicId, TopicPartition
+from zurau.ids import PartitionId, TopicId
 from zurau.machines.controller.image import PartitionImage, TopicImage
 from zurau.machines.controller.names import check_topic_name
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -74,7 +74,7 @@ async def _wait_for_leaders(topics: Collection[TopicImage], call: Call) -> None:
     if not broker.elections.are_under_way:
         return
     waiting = [
-        TopicPartition(topic.name, partition.index)
+        PartitionId(topic.topic_id, partition.index)
         async for topic in call.in_turns(topics)
         for partition in topic.partitions
         if not is_led(topic, partition, broker)
@@ -82,9 +82,9 @@ async def _wait_for_leaders(topics: Collection[TopicImage], call: Call) -> None:
 
     def is_decided() -> bool:
         while waiting:
-            name = waiting[-1]
-            topic = broker.image.topics.get(name.topic)
-            if topic is not None and not is_led(topic, topic.partitions[name.partition], broker):
+            topic_id, index = waiting[-1]
+            topic = broker.image.topics_by_id.get(topic_id)  # not by name: it may be another one by now
+            if topic is not None and not is_led(topic, topic.partitions[index], broker):
                 return False
             waiting.pop()
         return True
