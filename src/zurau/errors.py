@@ -61,6 +61,10 @@ class CorruptData(DiskFault):
     """Bytes came back from disk that are not the ones that were written (a checksum says so)."""
 
 
+class ReleaseTooOld(CorruptData):
+    """What is stored was written by a later release, and has to be understood."""
+
+
 class OffsetOutOfRange(ZurauError):
     """A read was asked for an offset that the log does not hold (any more, or yet)."""
 

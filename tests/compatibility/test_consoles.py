@@ -14,7 +14,7 @@ TOPIC = "of-the-console"
 
 #: Where we answer otherwise, and what; docs/compatibility.md says why.
 INTENDED = {
-    "features": {"metadata.version": 7},
+    "features": {"metadata.version": 7, "zurau.version": 2},
     "group_settings": [],
     "metrics_settings": [],
     "set_group": "INVALID_CONFIG",

@@ -51,6 +51,7 @@ from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
 from zurau.machines.controller.commands import BrokerHeartbeat, RegisterBroker
+from zurau.machines.controller.features import supported_ranges
 from zurau.machines.controller.image import ClusterImage, Listener, PartitionImage, TopicImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.settings import GroupSettings
@@ -315,6 +316,7 @@ class Broker:
             rack=self.settings.broker_rack or None,
             previous_broker_epoch=stop.broker_epoch if stop is not None else -1,
             metadata_directory=self.journal.facts(METADATA_LOG).directory,
+            features=supported_ranges(),
         )
 
     async def _ask(self, command: Command[Reply]) -> Reply:

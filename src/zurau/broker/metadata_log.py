@@ -17,7 +17,7 @@ from zurau.broker.placement import Placement
 from zurau.broker.replication import Replication
 from zurau.broker.settings import BrokerSettings
 from zurau.broker.snapshot_transfer import SnapshotTransfer
-from zurau.errors import CorruptData, Refused
+from zurau.errors import CorruptData, Refused, ReleaseTooOld
 from zurau.ids import BrokerId, PartitionId, TopicId, TopicPartition
 from zurau.journal.records import LogId
 from zurau.log.log import Log
@@ -153,7 +153,11 @@ class MetadataLog:
 
     def _follow(self) -> None:
         changes = self._jump() if self._view.next_offset < self.partition.log.start_offset else []
-        changes += self._view.catch_up()
+        try:
+            changes += self._view.catch_up()
+        except ReleaseTooOld as unknown:
+            self._world.fail(unknown)  # what it does not know of the cluster, it cannot obey
+            raise
         self.on_changes(changes)
         self._snapshots.take_if_due()
         self.controller.image_moved()

@@ -73,21 +73,24 @@ def status(
 
 def show_status(bootstrap: str, timeout: float, form: Format) -> None:
     from zurau.client.admin import Admin
+    from zurau.client.features import Features
     from zurau.client.operations import Operations
 
     with open_cluster(bootstrap, timeout) as opened:
         known = Admin(opened).describe_cluster()
+        levels = {each.name: each.level for each in Features(opened).describe() if each.level}
         described = Operations(opened).describe()
         voters = Operations(opened).voters()
     rows, counts = _broker_rows(known, described, voters), _counts(known)
     if form is Format.JSON:
-        named = {"cluster_id": known.cluster_id, "controller": known.controller_id}
+        named = {"cluster_id": known.cluster_id, "controller": known.controller_id, "features": levels}
         show_json(named | {"brokers": rows} | counts)
         return
     title = (
         f"cluster {known.cluster_id}: {counted(counts['topics'], 'topic')},"
         f" {counted(counts['partitions'], 'partition')}, {counts['without_leader']} without leader,"
         f" {counts['under_replicated']} under replicated"
+        + "".join(f", {name} {level}" for name, level in levels.items())
     )
     show_rows(rows, BROKER_COLUMNS, form, title=title)
 

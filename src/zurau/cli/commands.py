@@ -12,6 +12,7 @@ from zurau import __version__
 from zurau.cli import (
     chaos,
     cluster,
+    cluster_features,
     cluster_operations,
     cluster_seen,
     consume,
@@ -96,6 +97,7 @@ app.command(name="produce")(produce.produce)
 app.command(name="consume")(consume.consume)
 app.add_typer(group.app, name="group")
 cluster_operations.add_to(cluster.app)
+cluster_features.add_to(cluster.app)
 cluster_seen.add_to(cluster.app)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(log.app, name="log")

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from zurau.errors import ReleaseTooOld
+
 log = logging.getLogger("zurau")
 
 #: What `sysexits.h` calls an internal software error.
@@ -25,6 +27,8 @@ ADVICE = (
     "%s, and nothing was written since. Start it again. If it stops again, keep a copy of that directory, and please "
     "report this with the lines above and below"
 )
+
+TOO_OLD = "%s. The broker stops here: it would not obey what it cannot read. Its data is in %s, as it was"
 
 #: Told of a broken invariant. Does not return in a process that serves.
 Fail = Callable[[BaseException], None]
@@ -45,6 +49,9 @@ def watch(loop: asyncio.AbstractEventLoop, fail: Fail) -> None:
 
 def end_process(directory: Path, error: BaseException | None) -> NoReturn:
     """Say what is broken and what to do, and end without anything further: no handler, no flush, no goodbye."""
-    log.critical(ADVICE, error, directory, exc_info=error)
+    if isinstance(error, ReleaseTooOld):
+        log.critical(TOO_OLD, error, directory)
+    else:
+        log.critical(ADVICE, error, directory, exc_info=error)
     logging.shutdown()
     os._exit(EXIT_CODE)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from zurau.errors import CorruptData, ProtocolViolation
+from zurau.errors import CorruptData, ProtocolViolation, ReleaseTooOld
 from zurau.ids import Offset
 from zurau.machines.machine import StateRecord
 from zurau.partition.partition import Partition
@@ -98,6 +98,8 @@ class Replay:
                 raise CorruptData("its checksum is wrong")
             for record in iter_records(batch):
                 self._apply_stored(StateRecord(record.key, record.value), record.offset)
+        except ReleaseTooOld:
+            raise  # nothing is damaged
         except (CorruptData, ProtocolViolation, LookupError) as fault:
             raise self._damaged(header.base_offset, fault) from fault
 

@@ -12,6 +12,18 @@ def test_the_overview_names_the_brokers(zurau):
     shown = json.loads(zurau("cluster", "--format", "json").stdout)
     assert [broker["broker"] for broker in shown["brokers"]] == [shown["controller"]]
     assert shown["without_leader"] == 0
+    assert shown["features"] == {"metadata.version": 7, "zurau.version": 2}
+
+
+def test_feature_levels_are_shown_with_what_brokers_support(zurau):
+    shown = {row["feature"]: row for row in json.loads(zurau("cluster", "features", "--format", "json").stdout)}
+    assert shown["zurau.version"] == {"feature": "zurau.version", "level": 2, "lowest": 1, "highest": 2}
+    assert shown["transaction.version"]["highest"] == 0
+
+
+def test_levels_that_are_as_high_as_can_be_are_left_alone(zurau):
+    raised = zurau("cluster", "features", "--upgrade")
+    assert (raised.returncode, raised.stderr) == (0, "")
 
 
 def test_a_cluster_that_is_well_has_no_problems(zurau, broker):

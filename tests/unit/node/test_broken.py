@@ -86,8 +86,19 @@ PLANTS = {
 }
 
 
-def serve_with(plant: str, directory: Path) -> subprocess.Popen[str]:
-    lines = [line.removeprefix(" " * 8) for line in PLANTS[plant].splitlines()]
+#: A record that has to be obeyed, as a later release may write it.
+UNKNOWN_RECORD = """
+        from zurau.api.kafka import describe_cluster
+        from zurau.records.builder import NewRecord, build_batch
+        async def handle(request, call):
+            record = NewRecord(key=None, value=b"\\0\\x4d\\0\\0", timestamp=1_767_657_600_000)
+            call.broker.metadata.partition.append_own(build_batch([record]))
+        describe_cluster.handle = handle
+"""
+
+
+def serve_with(plant: str, directory: Path, planted: str = "") -> subprocess.Popen[str]:
+    lines = [line.removeprefix(" " * 8) for line in (planted or PLANTS[plant]).splitlines()]
     program = "\n".join([*lines, "from zurau.cli.main import main", "main()"])
     command = [sys.executable, "-c", program, "serve", "--kafka", "127.0.0.1:0", "--dir", str(directory)]
     command += ["--log-retention-check-interval-ms", "100" if plant == "upkeep" else "300000"]
@@ -121,6 +132,21 @@ def test_a_broken_invariant_ends_the_process_and_says_what_to_do(plant, tmp_path
     assert f"on disk in {tmp_path / 'data'}" in said
     assert "Start it again" in said
     assert not (tmp_path / "data" / CLEAN_STOP_FILE).exists()
+
+
+def test_a_record_that_has_to_be_obeyed_and_is_not_known_ends_the_process(tmp_path, connect_to):
+    process = serve_with("a record of a later release", tmp_path / "data", UNKNOWN_RECORD)
+    port = int(process.stdout.readline().partition("kafka=127.0.0.1:")[2].split()[0])
+    with suppress(ConnectionError):
+        provoke(connect_to(SimpleNamespace(host="127.0.0.1", port=port)))
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == EXIT_CODE, said
+    assert "start a release at least as new as the one that wrote it" in said
+    assert "invariant" not in said
+    again = serve_with("upkeep", tmp_path / "data")
+    _, said = again.communicate(timeout=PATIENCE_S)
+    assert again.returncode == 1, said
+    assert "start a release at least as new as the one that wrote it" in said
 
 
 def test_a_defect_that_breaks_no_invariant_costs_one_connection(zurau_broker, connect, monkeypatch):

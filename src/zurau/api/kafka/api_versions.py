@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.features import FEATURES
+from zurau.machines.controller.features import SUPPORTED, level_of
+from zurau.machines.controller.image import ClusterImage
 from zurau.wire.kafka.apis import APIS
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.api_versions import (
@@ -28,7 +29,7 @@ async def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse
         api_keys=_offered(),
         supported_features=_supported_features(may_be_zero=call.version >= LEVEL_ZERO_SINCE),
         finalized_features_epoch=call.broker.image.epoch,
-        finalized_features=_finalized_features(),
+        finalized_features=_finalized_features(call.broker.image),
     )
 
 
@@ -45,20 +46,18 @@ def _offered() -> list[ApiVersion]:
     ]
 
 
-@cache
 def _supported_features(*, may_be_zero: bool) -> list[SupportedFeatureKey]:
     return [
         SupportedFeatureKey(name=name, min_version=level.lowest, max_version=level.highest)
-        for name, level in FEATURES.items()
+        for name, level in SUPPORTED.items()
         if level.lowest > 0 or may_be_zero
     ]
 
 
-@cache
-def _finalized_features() -> list[FinalizedFeatureKey]:
+def _finalized_features(image: ClusterImage) -> list[FinalizedFeatureKey]:
     """A feature at level 0 is one that is not there."""
     return [
-        FinalizedFeatureKey(name=name, max_version_level=level.now, min_version_level=level.now)
-        for name, level in FEATURES.items()
-        if level.now > 0
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name in SUPPORTED
+        if (level := level_of(image, name)) > 0
     ]

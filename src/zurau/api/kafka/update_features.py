@@ -1,14 +1,14 @@
-"""UpdateFeatures: no feature has a level to choose here, so only what holds already can be asked for.
+"""UpdateFeatures: raise or lower the levels of features.
 
 All updates of a request succeed or none, with one error for all of them.
 """
 
 from __future__ import annotations
 
+from zurau.api.kafka.administration import change_each
 from zurau.api.kafka.call import Call
-from zurau.api.kafka.features import FEATURES
 from zurau.errors import Refused
-from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.machines.controller.commands import FeatureUpdate, UpdateFeatures, UpgradeType
 from zurau.wire.kafka.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -16,34 +16,26 @@ from zurau.wire.kafka.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-UPGRADE_TYPES = (1, 2, 3)
-
 
 async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    try:
-        async for wanted in call.in_turns(request.feature_updates):
-            _check(wanted)
-    except Refused as refused:
-        return UpdateFeaturesResponse(error_code=refused.code, error_message=refused.message)
-    return UpdateFeaturesResponse(
-        results=[
-            UpdatableFeatureResult(feature=wanted.feature) async for wanted in call.in_turns(request.feature_updates)
-        ]
-    )
+    # Of a feature that is named twice, the last counts, as with Kafka.
+    updates = {each.feature: _update(each, call.version) async for each in call.in_turns(request.feature_updates)}
+    command = UpdateFeatures(list(updates.values()), request.validate_only)
+
+    async def change(wanted: UpdateFeatures) -> Refused | None:
+        try:
+            return await call.broker.controller.submit(wanted)
+        except Refused as refused:
+            return refused
+
+    (outcome,) = await change_each([command], change, request.timeout_ms, call)
+    if isinstance(outcome, Refused):
+        return UpdateFeaturesResponse(error_code=outcome.code, error_message=outcome.message)
+    return UpdateFeaturesResponse(results=[UpdatableFeatureResult(feature=feature) for feature in updates])
 
 
-def _check(wanted: FeatureUpdateKey) -> None:
-    """Raises `Refused` unless the feature is at the wanted level already."""
-    level = FEATURES.get(wanted.feature)
-    if wanted.upgrade_type not in UPGRADE_TYPES:
-        reason = f"{wanted.upgrade_type} is no way to change it"
-    elif level is None:
-        reason = "it is not known here"
-    elif level.now != wanted.max_version_level:
-        reason = f"it is at level {level.now}, which is all this broker can do"
-    else:
-        return
-    raise Refused(
-        ErrorCode.INVALID_UPDATE_VERSION,
-        f"{wanted.feature!r} cannot be set to level {wanted.max_version_level}: {reason}",
-    )
+def _update(wanted: FeatureUpdateKey, version: int) -> FeatureUpdate:
+    """Version 0 has a flag in the place of the three ways."""
+    down_or_up = UpgradeType.SAFE_DOWNGRADE if wanted.allow_downgrade else UpgradeType.UPGRADE
+    way = down_or_up if version == 0 else wanted.upgrade_type
+    return FeatureUpdate(wanted.feature, wanted.max_version_level, way)

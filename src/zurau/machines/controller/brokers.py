@@ -26,6 +26,7 @@ from zurau.machines.controller.commands import (
 )
 from zurau.machines.controller.config_rules import ConfigRules
 from zurau.machines.controller.decided import Decided
+from zurau.machines.controller.features import check_registration, first_levels
 from zurau.machines.controller.image import PEER_LISTENER, RESERVED_IDS_MAX, BrokerImage, ClusterImage
 from zurau.machines.controller.in_sync import Drafts
 from zurau.machines.controller.records import (
@@ -101,13 +102,18 @@ def register_broker(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"the broker id {command.broker_id} was given to another directory; start this one with another --node-id",
         )
+    check_registration(image, command)
     drafts = Drafts(image, sessions, active_brokers(image) - {command.broker_id})
     if known is not None:
         _check_incarnation(known, sessions, command, now_ms)
         _leave_behind(image, rules, drafts, known, command)
         drafts.elect()
     sessions.begin(command.broker_id, now_ms)
-    records: list[MetadataRecord] = [*drafts.records(), broker_record(_registration(command))]
+    records: list[MetadataRecord] = [
+        *first_levels(image, command),
+        *drafts.records(),
+        broker_record(_registration(command)),
+    ]
     return Decided(records, OffsetOf(len(records) - 1))
 
 
@@ -121,6 +127,7 @@ def _registration(command: RegisterBroker) -> BrokerImage:
         rack=command.rack,
         is_fenced=True,
         metadata_directory=command.metadata_directory,
+        features=command.features,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from zurau.ids import BrokerId, Epoch, Offset, PartitionId, ReplicaId, TopicId
-from zurau.machines.controller.image import Listener, PartitionImage, TopicImage
+from zurau.machines.controller.image import FeatureRange, Listener, PartitionImage, TopicImage
 from zurau.machines.machine import Command, Value
 
 
@@ -61,6 +61,8 @@ class RegisterBroker(Command[int]):
     remembered_incarnations: tuple[bytes, ...] | None = None
     #: The name of its replica of the metadata log, if that is not the directory's own.
     metadata_directory: str = ""
+    #: Nothing is said by releases that do not know levels.
+    features: tuple[FeatureRange, ...] = ()
 
 
 class BrokerHeartbeatReply(Value):
@@ -195,6 +197,27 @@ class ReplaceConfigs(Command[None]):
     validate_only: bool = False
 
 
+class UpgradeType(IntEnum):
+    """Kafka's numbers. An unsafe downgrade may lose what the lower level does not know."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(Value):
+    feature: str
+    level: int
+    upgrade_type: int = UpgradeType.UPGRADE
+
+
+class UpdateFeatures(Command[None]):
+    """Raise or lower the levels of features; all of them or none."""
+
+    updates: Sequence[FeatureUpdate]
+    validate_only: bool = False
+
+
 class AllocateProducerIds(Command[tuple[int, int]]):
     """Ids that nobody else has or will get: the first, and the one after the last."""
 
@@ -223,4 +246,5 @@ ControllerCommand = (
     | ReplaceConfigs
     | AllocateProducerIds
     | CatchUp
+    | UpdateFeatures
 )

@@ -35,10 +35,12 @@ from zurau.machines.controller.commands import (
     ReplaceConfigs,
     ReserveBrokerId,
     UnregisterBroker,
+    UpdateFeatures,
 )
 from zurau.machines.controller.config_rules import ConfigRules, S
 from zurau.machines.controller.configs import alter_configs, replace_configs
 from zurau.machines.controller.decided import Decided
+from zurau.machines.controller.features import update_features
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.in_sync import Drafts, alter_partition, elect_leader, rebalance
 from zurau.machines.controller.producer_ids import allocate_producer_ids
@@ -107,6 +109,8 @@ class Controller(Generic[S]):
                 return Decided()
             case AllocateProducerIds():
                 return allocate_producer_ids(image, command)
+            case UpdateFeatures():
+                return update_features(image, command)
             case _:
                 return self._decide_of_brokers(command, now_ms)
 

@@ -36,6 +36,14 @@ class Listener(Value):
     port: int
 
 
+class FeatureRange(Value):
+    """The levels of a feature that a broker supports."""
+
+    name: str
+    lowest: int
+    highest: int
+
+
 class BrokerImage(Value):
     """A broker's registration."""
 
@@ -52,6 +60,8 @@ class BrokerImage(Value):
     in_controlled_shutdown: bool = False
     #: The name of its replica of the metadata log, if that is not the directory's own: it has lost the first one.
     metadata_directory: str = ""
+    #: Empty where an older release registered.
+    features: tuple[FeatureRange, ...] = ()
 
     @property
     def is_active(self) -> bool:
@@ -166,6 +176,8 @@ class ClusterImage(msgspec.Struct):
     #: Settings changed while running, by broker id as text (or `ALL_BROKERS`), then by the setting's name.
     broker_configs: dict[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     next_producer_id: ProducerId = 0
+    #: As far as levels are recorded; `features.level_of` knows the others.
+    feature_levels: dict[str, int] = msgspec.field(default_factory=dict)
     #: Ids of directories that are about to register for the first time, the oldest first; `RESERVED_IDS_MAX` at most.
     reserved_ids: dict[BrokerId, bytes] = msgspec.field(default_factory=dict)
     #: Partitions in in-sync mode that nobody leads, so that a heartbeat does not have to look at all.

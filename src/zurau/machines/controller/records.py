@@ -12,10 +12,10 @@ from __future__ import annotations
 import struct
 from typing import Annotated, ClassVar
 
-from zurau.errors import CorruptData, ProtocolViolation
+from zurau.errors import ProtocolViolation, ReleaseTooOld
 from zurau.machines.machine import StateRecord
 from zurau.wire.kafka.codec import decode_versioned, encode_versioned, peek_version
-from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i32, i64, string, tagged, uuid
+from zurau.wire.kafka.schema import Message, Struct, boolean, i8, i16, i32, i64, string, tagged, uuid
 
 NO_EPOCH = -1
 NO_LEADER = -1
@@ -63,6 +63,12 @@ class ListenerRegistered(Struct):
     port: i32
 
 
+class FeatureSupported(Struct):
+    name: string
+    lowest: i16
+    highest: i16
+
+
 class ConfigValue(Struct):
     name: string
     #: None takes the setting back to its default.
@@ -84,6 +90,7 @@ class BrokerRegistered(MetadataRecord):
     in_controlled_shutdown: Annotated[boolean, tagged(4, since=0)] = False
     #: The name of its replica of the metadata log, if that is not the directory's own.
     metadata_directory: Annotated[string, tagged(5, since=0)] = ""
+    features: Annotated[list[FeatureSupported], tagged(6, since=0)] = []
 
 
 class BrokerRegistrationChanged(MetadataRecord):
@@ -139,7 +146,15 @@ class BrokerUnregistered(MetadataRecord):
     broker_epoch: i64
 
 
+class FeatureLevelChanged(MetadataRecord):
+    """From here on, brokers may write and offer what belongs to this level."""
+
+    feature: string
+    level: i16
+
+
 RECORD_TYPES: dict[int, type[MetadataRecord]] = {
+    11: FeatureLevelChanged,
     10: BrokerUnregistered,
     9: BrokerIdReserved,
     1: BrokerRegistered,
@@ -160,7 +175,7 @@ def encode_record(record: MetadataRecord) -> StateRecord:
 
 
 def decode_record(record: StateRecord) -> MetadataRecord | None:
-    """None for an unknown one that may be ignored. Raises `CorruptData` for what this release cannot read."""
+    """None for an unknown one that may be ignored. Raises `ReleaseTooOld` for what this release cannot read."""
     try:
         value = memoryview(record.value or b"")
         number = peek_version(value)
@@ -170,7 +185,7 @@ def decode_record(record: StateRecord) -> MetadataRecord | None:
             raise ProtocolViolation(f"there is no record of type {number}")
         return decode_versioned(RECORD_TYPES[number], value[_TYPE.size :])
     except ProtocolViolation as error:
-        raise CorruptData(
+        raise ReleaseTooOld(
             f"the metadata log holds a record that this release cannot read ({error}); "
             "start a release at least as new as the one that wrote it"
         ) from error

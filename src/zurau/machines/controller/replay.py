@@ -21,10 +21,12 @@ from zurau.machines.controller.changes import (
     TopicRemoved,
 )
 from zurau.machines.controller.commands import ResourceType
+from zurau.machines.controller.features import check_supported
 from zurau.machines.controller.image import (
     RESERVED_IDS_MAX,
     BrokerImage,
     ClusterImage,
+    FeatureRange,
     Listener,
     PartitionImage,
     TopicImage,
@@ -38,6 +40,7 @@ from zurau.machines.controller.records import (
     BrokerUnregistered,
     ConfigsChanged,
     ConfigValue,
+    FeatureLevelChanged,
     MetadataRecord,
     PartitionPlaced,
     PartitionsChanged,
@@ -70,6 +73,7 @@ def _register_broker(image: ClusterImage, record: BrokerRegistered, offset: Offs
         is_fenced=record.is_fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         metadata_directory=record.metadata_directory,
+        features=tuple(FeatureRange(each.name, each.lowest, each.highest) for each in record.features),
     )
     return BrokerAdded(broker_id)
 
@@ -149,6 +153,11 @@ def _allocate_producer_ids(image: ClusterImage, record: ProducerIdsAllocated) ->
     image.next_producer_id = record.next_producer_id
 
 
+def _change_level(image: ClusterImage, record: FeatureLevelChanged) -> None:
+    check_supported(record)
+    image.feature_levels[record.feature] = record.level
+
+
 def _put_topic(image: ClusterImage, topic: TopicImage, changed: Iterable[PartitionImage]) -> None:
     image.topics[topic.name] = topic
     image.topics_by_id[topic.topic_id] = topic
@@ -211,5 +220,6 @@ _APPLIERS: dict[type[MetadataRecord], Callable[[ClusterImage, Any], Change | Non
     PartitionsCreated: _add_partitions,
     TopicDeleted: _delete_topic,
     ConfigsChanged: _change_configs,
+    FeatureLevelChanged: _change_level,
     ProducerIdsAllocated: _allocate_producer_ids,
 }

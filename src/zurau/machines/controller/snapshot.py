@@ -13,6 +13,8 @@ from zurau.machines.controller.records import (
     BrokerRegistered,
     ConfigsChanged,
     ConfigValue,
+    FeatureLevelChanged,
+    FeatureSupported,
     ListenerRegistered,
     MetadataRecord,
     PartitionPlaced,
@@ -32,8 +34,11 @@ def freeze(image: ClusterImage) -> Callable[[], Iterator[MetadataRecord]]:
     broker_configs = list(image.broker_configs.items())
     next_producer_id = image.next_producer_id
     reserved_ids = list(image.reserved_ids.items())
+    feature_levels = list(image.feature_levels.items())
 
     def records() -> Iterator[MetadataRecord]:
+        for feature, level in feature_levels:
+            yield FeatureLevelChanged(feature=feature, level=level)
         yield from map(broker_record, brokers)
         for broker_id, directory_id in reserved_ids:
             yield BrokerIdReserved(broker_id=broker_id, directory_id=directory_id)
@@ -56,6 +61,9 @@ def broker_record(broker: BrokerImage) -> BrokerRegistered:
         is_fenced=broker.is_fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
         metadata_directory=broker.metadata_directory,
+        features=[
+            FeatureSupported(name=each.name, lowest=each.lowest, highest=each.highest) for each in broker.features
+        ],
     )
 
 

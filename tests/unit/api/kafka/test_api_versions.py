@@ -29,7 +29,7 @@ def test_what_is_not_served_is_claimed_at_no_level(broker):
     offered = {feature.name: (feature.min_version, feature.max_version) for feature in response.supported_features}
     assert offered["transaction.version"] == offered["group.version"] == offered["share.version"] == (0, 0)
     held = {feature.name: feature.max_version_level for feature in response.finalized_features}
-    assert held == {"metadata.version": 7}
+    assert held == {"metadata.version": 7, "zurau.version": 2}
     assert response.finalized_features_epoch > 0
 
 
