@@ -231,7 +231,7 @@ def test_a_damaged_metadata_log_is_not_replayed_as_something_else(client, disk):
     client.broker.stop()
     disk.flip_bit(METADATA_LOG, position)
     with pytest.raises(
-        DiskFault, match=r"offset 4 damaged .*does not start.*zurau log check.*restore.*zurau log repair"
+        DiskFault, match=r"offset 5 damaged .*does not start.*zurau log check.*restore.*zurau log repair"
     ):
         client.broker.start()
 

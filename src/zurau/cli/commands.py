@@ -14,6 +14,7 @@ from zurau.cli import (
     cluster,
     cluster_features,
     cluster_operations,
+    cluster_recover,
     cluster_seen,
     consume,
     group,
@@ -98,6 +99,7 @@ app.command(name="consume")(consume.consume)
 app.add_typer(group.app, name="group")
 cluster_operations.add_to(cluster.app)
 cluster_features.add_to(cluster.app)
+cluster_recover.add_to(cluster.app)
 cluster_seen.add_to(cluster.app)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(log.app, name="log")
