@@ -40,17 +40,27 @@ def test_every_fault_is_in_a_family():
 @pytest.mark.parametrize("mode", ["quorum", "isr"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_is_lost_and_nobody_has_an_error_to_handle(family, mode):
-    chosen = faults(family)
+    require_held(faults(family), mode, brokers=3)
+
+
+@pytest.mark.parametrize("mode", ["quorum", "isr"])
+def test_five_brokers_survive_that_three_and_two_of_them_do_not_hear_each_other(mode):
+    (split,) = [fault for fault in FAULTS if fault.name == "cluster split"]
+    require_held((split,), mode, brokers=5)
+
+
+def require_held(chosen: tuple[Fault, ...], mode: str, brokers: int) -> None:
     plan = Plan(
         minutes=PATIENCE_S,
         seed=1,
+        brokers=brokers,
         mode=mode,
         faults=chosen,
         injections_max=len(chosen),
         partitions=3,
         hold_s=(0.5, 1.5),
     )
-    with Cluster(3) as cluster:
+    with Cluster(brokers) as cluster:
         outcome = Experiment(plan, cluster).run()
     assert [str(violation) for violation in outcome.violations] == []
     assert sorted(each.fault for each in outcome.injections) == sorted(fault.name for fault in chosen)

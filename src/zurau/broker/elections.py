@@ -14,8 +14,9 @@ from collections.abc import Callable
 from zurau.broker.waiting import until
 from zurau.ports import Clock
 
-#: Elections take 100 to 600 ms after a process has died, those of mode isr the longest.
-DECIDED_WITHIN_MS = 1000
+#: Elections take 100 to 300 ms after a process has died, and in mode isr up to 500. Not longer: clients that have no
+#: answer after a second, as our own, leave this broker for another.
+DECIDED_WITHIN_MS = 500
 LOOK_EVERY_MS = 20
 
 
