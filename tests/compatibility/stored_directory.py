@@ -1,7 +1,8 @@
 """What is in the directories of `stored/`, and how they were written.
 
-A release must open what an earlier one wrote. So some small directories are kept as the releases before left them, one
-after a stop in good order and one after `kill -9`. To add those of the release in another checkout, run there:
+A release must open what an earlier one wrote. So small directories are kept as releases left them, one after a stop in
+good order and one after `kill -9`: from the first on that keeps a journal (those of the one before are in
+`tests/unit/broker/old_release`). To add those of another checkout:
 
     PYTHONPATH=CHECKOUT/src .venv/bin/python tests/compatibility/stored_directory.py tests/compatibility/stored/NAME
 """

@@ -57,7 +57,8 @@ FIXED = {
         api.kafka.session.DECODED_BYTES_MAX api.kafka.reading.READING_BYTES""",
     "a limit that clients meet, tested at its edge": """
         broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX broker.last_seen.TEXT_BYTES_MAX
-        errors.MESSAGE_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX machines.groups.joining.PENDING_IDS_MAX
+        errors.MESSAGE_CHARACTERS_MAX api.kafka.join_group.NAME_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX
+        machines.groups.joining.PENDING_IDS_MAX
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
         wire.kafka.frames.RESPONSE_BYTES_MAX node.slow_readers.PROGRESS_BYTES node.slow_readers.PATIENCE_MS
         node.slow_readers.PATIENCE_WITHOUT_MEMORY_MS

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from zurau.broker.broker import Broker
 from zurau.broker.outcomes import failure_in, tried
-from zurau.errors import Abandoned
+from zurau.errors import Abandoned, DiskFault, FlushFailed
 from zurau.ids import TopicPartition
 from zurau.partition.opening import producers_snapshot
 from zurau.partition.partition import Partition
-from zurau.pending import Pending
+from zurau.pending import Pending, start
 from zurau.ports import Timer
 from zurau.settings import MIB
 
@@ -109,6 +109,29 @@ class Upkeep:
     # Retention
 
     def _expire(self, partition: Partition) -> bool:
+        offset = partition.log.start_to_write_down(self._broker.clock.now_ms(), partition.safe_high_watermark)
+        if offset is None:
+            return self._remove_expired(partition)
+        start(partition.move_start(offset)).then(partial(self._start_written, partition))
+        return False
+
+    def _start_written(self, partition: Partition, outcome: Pending[None]) -> None:
+        """Now the segments before it can go. If there is no room even to write it down, the log copes with that."""
+        failure = outcome.error
+        if failure is None or (isinstance(failure, DiskFault) and not isinstance(failure, FlushFailed)):
+            self._remove_all_expired(partition)
+        else:
+            self._note(RETENTION, partition, failure)
+
+    def _remove_all_expired(self, partition: Partition) -> None:
+        is_stopped = not self._timers
+        if is_stopped or not self._is_here(partition):
+            return
+        if self._try(RETENTION, partition, partial(self._remove_expired, partition)):
+            self._broker.clock.call_later(0, partial(self._remove_all_expired, partition))
+
+    def _remove_expired(self, partition: Partition) -> bool:
+        """Some of them; whether there were any."""
         now_ms = self._broker.clock.now_ms()
         removed = partition.log.expire(now_ms, partition.safe_high_watermark)
         self._troubles.worked(RETENTION, partition.name)

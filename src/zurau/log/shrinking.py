@@ -158,13 +158,26 @@ class ShrinkableLog(ReadableLog):
         """It may be written down or not; for those who ask, nothing has changed."""
         self._checkpoints.given_up()
 
+    def start_to_write_down(self, now_ms: int, upto_offset: Offset) -> Offset | None:
+        """Where the log shall start before old segments go; None: they can go.
+
+        What stays may not be on disk yet, and a crash could leave an empty directory, which would begin at 0 again.
+        """
+        self._roll_if_expired(now_ms)
+        count = self._count_expired(now_ms, upto_offset)
+        return self._segments[count].base_offset if count and self._needs_written_start(count) else None
+
     def expire(self, now_ms: int, upto_offset: Offset) -> int:
         """Remove old segments that lie wholly below `upto_offset`: some at a time, so call it until it returns 0.
 
-        Returns how many; see `take_removals`.
+        Blocks for two flushes where there is a start to write down. Returns how many; see `take_removals`.
         """
         self._roll_if_expired(now_ms)
-        count = count_expired(
+        count = self._count_expired(now_ms, upto_offset)
+        return self._remove_oldest(min(count, EXPIRED_AT_ONCE)) if count else 0
+
+    def _count_expired(self, now_ms: int, upto_offset: Offset) -> int:
+        return count_expired(
             self._segments,
             self.settings,
             now_ms=now_ms,
@@ -172,7 +185,11 @@ class ShrinkableLog(ReadableLog):
             start_offset=self.start_offset,
             upto_offset=upto_offset,
         )
-        return self._remove_oldest(min(count, EXPIRED_AT_ONCE)) if count else 0
+
+    def _needs_written_start(self, count: int) -> bool:
+        """Whether a crash could leave nothing that tells where the log starts without its oldest segments."""
+        is_unsafe = not self._flushing.names_are_safe or not self._active.size
+        return is_unsafe and self._checkpoints.saved_start < self._segments[count].base_offset
 
     def _roll_if_expired(self, now_ms: int) -> None:
         active = self._active
@@ -182,7 +199,7 @@ class ShrinkableLog(ReadableLog):
 
     def _remove_oldest(self, count: int) -> int:
         """Returns how many could be removed."""
-        if not self._flushing.names_are_safe or not self._active.size:
+        if self._needs_written_start(count):
             count = self._keep_start_safe(count)
         removed, kept = self._segments[:count], self._segments[count:]
         self.start_offset = max(self.start_offset, kept[0].base_offset)
@@ -196,11 +213,8 @@ class ShrinkableLog(ReadableLog):
         return count
 
     def _keep_start_safe(self, count: int) -> int:
-        """What stays may not be on disk yet, and a crash could leave an empty directory, which would begin at 0 again.
-
-        So the start is written down. If there is no room even for that, the names of what stays tell it: then they
-        are made safe, and of segments that all may go one is kept.
-        """
+        """Write down the start. If there is no room even for that, the names of what stays tell it: then they are made
+        safe, and of segments that all may go one is kept."""
         start = max(self.start_offset, self._segments[count].base_offset)
         try:
             self._save(Checkpoint(start, self.compacted_offset))

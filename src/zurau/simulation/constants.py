@@ -83,6 +83,7 @@ DRAWN: dict[str, int] = {
     "api.kafka.call.LONG": 1,
     "api.kafka.coordinators.PIECE": 1,
     "api.kafka.dispatch.LARGE_BYTES": 1,
+    "api.kafka.describe_groups.LARGE_BYTES": 0,
     "api.kafka.gathering.LOOP_READ_BYTES": 1,
     "api.kafka.gathering.COUNTED_BYTES": 0,
     "api.kafka.gathering.GATHERING_PART": 1,

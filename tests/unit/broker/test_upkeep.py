@@ -5,7 +5,9 @@ from __future__ import annotations
 from zurau.broker.health import Kind
 from zurau.errors import DiskFault
 from zurau.ids import TopicPartition
+from zurau.log import checkpoint
 from zurau.log.compaction import CompactionJob
+from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.partition import Partition
 from zurau.ports import File
@@ -45,6 +47,34 @@ def everything_in(partition: Partition) -> list[Record]:
             records += iter_records(batch)
             offset = header.next_offset
     return records
+
+
+def test_a_topic_that_nobody_writes_to_any_more_expires_without_a_flush_on_the_loop(monkeypatch):
+    broker, partition = broker_with_topic(retention_ms=str(HOUR_MS))
+    for _ in range(50):
+        append(broker, partition, b"k", b"x" * 100)
+    monkeypatch.setattr(Log, "_keep_start_safe", None)
+
+    broker.clock.advance(2 * HOUR_MS)
+
+    assert partition.log.start_offset == partition.log.end_offset == 50
+
+
+def test_old_segments_go_though_there_is_no_room_to_write_down_the_start(monkeypatch):
+    broker, partition = broker_with_topic(retention_ms=str(HOUR_MS))
+    for _ in range(50):
+        append(broker, partition, b"k", b"x" * 100)
+    replace_file = broker.disk.replace_file
+
+    def is_full(path: str, content: bytes) -> None:
+        if path.endswith(checkpoint.FILE_NAME):
+            raise DiskFault("no space left on device")
+        replace_file(path, content)
+
+    monkeypatch.setattr(broker.disk, "replace_file", is_full)
+    broker.clock.advance(2 * HOUR_MS)
+
+    assert 0 < partition.log.start_offset < partition.log.end_offset == 50
 
 
 def test_old_segments_go_when_their_time_is_over():

@@ -34,6 +34,30 @@ def test_an_expired_log_is_emptied_but_keeps_its_place(make_bench, disk):
     assert [record.offset for record in bench.records()] == [25]
 
 
+def test_a_start_that_is_written_down_beforehand_lets_old_segments_go_without_a_flush(make_bench, disk, monkeypatch):
+    bench = make_bench(retention_ms=100)
+    bench.fill(25)
+    bench.flush()
+    assert bench.log.start_to_write_down(HOUR_MS, 25) == 25
+    bench.log.advance_start(25)
+    assert bench.log.start_to_write_down(HOUR_MS, 25) is None
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "replace_file", None)
+        patched.setattr(disk, "flush_directory", None)
+        assert bench.log.expire(HOUR_MS, 25) == 3
+    disk.crash()
+    assert bench.open(clean=False).end_offset == 25
+
+
+def test_where_safe_segments_stay_no_start_has_to_be_written_down(make_bench):
+    bench = make_bench(retention_ms=1000)
+    bench.fill(20, timestamp=1000)
+    bench.fill(5, timestamp=HOUR_MS)
+    bench.flush()
+    assert bench.log.start_to_write_down(HOUR_MS, 25) is None
+    assert bench.log.expire(HOUR_MS, 25) == 2
+
+
 def test_the_oldest_segments_go_when_the_log_is_too_large(make_bench):
     bench = make_bench(retention_bytes=1500)
     bench.fill(35)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import traceback
 from typing import Annotated, ClassVar
 
@@ -454,3 +455,11 @@ def test_a_record_of_a_log_begins_with_its_version():
 def test_a_record_that_is_not_exactly_one_message_is_refused(buffer, reason):
     with pytest.raises(ProtocolViolation, match=reason):
         decode_versioned(Note, buffer)
+
+
+@pytest.mark.parametrize("version", [OLD, FLEXIBLE])
+def test_a_string_that_nobody_could_read_is_not_written(version):
+    longest = encode_versioned(Texts(name="n" * 32_767), version)
+    assert decode_versioned(Texts, longest).name == "n" * 32_767
+    with pytest.raises((ValueError, struct.error)):
+        encode_versioned(Texts(name="n" * 32_768), version)

@@ -30,6 +30,8 @@ class Call(msgspec.Struct):
     client: Client
     #: The answer may be large too: it is encoded in turns.
     takes_long: bool = False
+    #: Gone through in turns, in all.
+    item_count: int = 0
 
     @property
     def caller(self) -> Caller:
@@ -53,5 +55,17 @@ class Call(msgspec.Struct):
 
     def in_turns(self, items: Collection[T]) -> InTurns[T]:
         """For `async for`: everybody else is served in between when the items take long."""
-        self.takes_long = self.takes_long or len(items) > LONG
+        self.item_count += len(items)
+        self.takes_long = self.takes_long or self.item_count > LONG
         return InTurns(items, self.turns)
+
+    async def may_answer(self, answer_bytes: int) -> bool:
+        """Whether there is memory for a large answer, which it has from now on; waits a while until there is."""
+        self.takes_long = True
+        if self.responses is None:
+            return True
+        memory = self.responses.memory
+        if not (memory.room() or await memory.wait_for_room(0, self.broker.clock)):
+            return False
+        self.responses.take(answer_bytes)
+        return True

@@ -8,10 +8,12 @@ from __future__ import annotations
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.coordinators import ask_group
 from zurau.broker.authorization import Operation
-from zurau.errors import Refused
+from zurau.errors import ProtocolViolation, Refused
 from zurau.machines.groups.commands import DescribeGroup
 from zurau.machines.groups.group import GroupState
+from zurau.settings import KIB
 from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.frames import RESPONSE_BYTES_MAX
 from zurau.wire.kafka.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -21,6 +23,9 @@ from zurau.wire.kafka.messages.describe_groups import (
 from zurau.wire.kafka.schema import NOT_ASKED_FOR
 
 NOT_FOUND_SINCE = 6
+#: From this size on an answer's memory is counted before it is made: what members have said, once for each time that
+#: their group is named.
+LARGE_BYTES = 64 * KIB
 ON_GROUP = sum(1 << bit for bit in (Operation.READ, Operation.DELETE, Operation.DESCRIBE))
 
 
@@ -30,7 +35,25 @@ async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsRe
         group_id: await _describe(group_id, operations, call)
         async for group_id in call.in_turns(dict.fromkeys(request.groups))
     }
+    sizes = {group_id: _opaque_bytes(group) async for group_id, group in call.in_turns(described.items())}
+    size = sum([sizes[group_id] async for group_id in call.in_turns(request.groups)])
+    if size > RESPONSE_BYTES_MAX:
+        raise ProtocolViolation(f"members of these groups have said {size} bytes; describe fewer groups at a time")
+    if size > LARGE_BYTES and not await call.may_answer(size):
+        described = {group_id: _without_memory(group_id) async for group_id in call.in_turns(described)}
     return DescribeGroupsResponse(groups=[described[group_id] async for group_id in call.in_turns(request.groups)])
+
+
+def _opaque_bytes(group: DescribedGroup) -> int:
+    return sum(len(member.member_metadata) + len(member.member_assignment) for member in group.members)
+
+
+def _without_memory(group_id: str) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        error_message="there is no memory for the answer now; ask again, or for fewer groups",
+        group_id=group_id,
+    )
 
 
 async def _describe(group_id: str, operations: int, call: Call) -> DescribedGroup:

@@ -15,6 +15,8 @@ from zurau.wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupResp
 KNOWN_ID_SINCE = 4
 NULL_PROTOCOL_SINCE = 7
 SKIP_ASSIGNMENT_SINCE = 9
+#: Of a client's name, in front of the id that it is given: the whole must fit into a string of the protocol.
+NAME_CHARACTERS_MAX = 200
 
 
 async def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
@@ -32,7 +34,7 @@ def _command(request: JoinGroupRequest, call: Call) -> JoinGroup:
     return JoinGroup(
         group_id=request.group_id,
         member_id=request.member_id,
-        candidate_id=f"{request.group_instance_id or call.client_id or ''}-{_unique(call)}",
+        candidate_id=f"{(request.group_instance_id or call.client_id or '')[:NAME_CHARACTERS_MAX]}-{_unique(call)}",
         instance_id=request.group_instance_id,
         client_id=call.client_id or "",
         # With the slash that Java prints before an address: tools are used to it.

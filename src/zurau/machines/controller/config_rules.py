@@ -19,6 +19,7 @@ from zurau.machines.controller.dynamic import DynamicBrokerSettings, DynamicTopi
 from zurau.machines.controller.image import ALL_BROKERS, ClusterImage
 from zurau.settings import Setting, did_you_mean, settings_of, with_values
 from zurau.wire.kafka.error_codes import ErrorCode
+from zurau.wire.kafka.varints import STRING_BYTES_MAX
 
 
 class TopicSettings(Protocol):
@@ -72,7 +73,10 @@ class ConfigScope(Generic[S]):
         setting = self.find(name)
         if text is None:
             raise Refused(ErrorCode.INVALID_CONFIG, f"{name!r} needs a value; to have the default, leave it out")
-        return setting.text(setting.parse(text))
+        plain = setting.text(setting.parse(text))
+        if len(plain.encode()) > STRING_BYTES_MAX:  # appending to a list makes it longer than any request can say
+            raise Refused(ErrorCode.INVALID_CONFIG, f"the value of {name!r} has more than {STRING_BYTES_MAX} bytes")
+        return plain
 
 
 class ConfigRules(Generic[S]):

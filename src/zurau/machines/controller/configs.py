@@ -138,8 +138,10 @@ def _words(text: str) -> list[str]:
 
 def _with_words(words: Sequence[str], others: Sequence[str], operation: int) -> list[str]:
     if operation == ConfigOperation.SUBTRACT:
-        return [word for word in words if word not in others]
-    return [*words, *(word for word in others if word not in words)]
+        gone = frozenset(others)
+        return [word for word in words if word not in gone]
+    known = frozenset(words)
+    return [*words, *(word for word in others if word not in known)]
 
 
 def _difference(command: AlterConfigs | ReplaceConfigs, before: Mapping[str, str], after: Mapping[str, str]) -> Decided:

@@ -156,6 +156,9 @@ class _EncoderWriter:
         else:
             value = raw = self._bind("raw", f"{expression}.encode()")
         size = self._size(value, raw, nullable, flexible)
+        if flexible:  # whoever reads it refuses what is longer: it must not be written down
+            with self._source.block(f"if {size} > {varints.STRING_BYTES_MAX + 1}:"):
+                self._source.line(f"raise ValueError(f'a string of {{{size} - 1}} bytes is too long to be written')")
         self._write_length(size, "h", flexible)
         self._source.line(f"put({raw})")
 

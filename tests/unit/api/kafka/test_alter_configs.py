@@ -83,3 +83,16 @@ def test_an_unknown_setting_is_refused_and_the_closest_one_is_named(alter):
 def test_a_refusal_names_the_resource(replace):
     refused = replace({"retention.ms": "1"}, name="nothing")
     assert (refused.error_code, refused.resource_name) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "nothing")
+
+
+def test_a_list_grows_by_appending_up_to_what_can_be_read_back(alter, broker):
+    name = "leader.replication.throttled.replicas"
+    words = [f"{number}:1" for number in range(10_000)]
+    half = ",".join(words)[:16_383].rpartition(",")[0]
+    assert alter(name, ConfigOperation.SET, half).error_code == 0
+    other = half.replace(":1", ":2")
+    assert alter(name, ConfigOperation.APPEND, other).error_code == 0
+    refused = alter(name, ConfigOperation.APPEND, "9999:1,9999:2")
+    assert refused.error_code == ErrorCode.INVALID_CONFIG
+    assert refused.error_message == f"the value of '{name}' has more than 32767 bytes"
+    assert broker.image.topics["orders"].configs[name] == f"{half},{other}"

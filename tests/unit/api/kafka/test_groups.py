@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.api.kafka import describe_groups
+from zurau.api.kafka.join_group import NAME_CHARACTERS_MAX
+from zurau.api.response_memory import ResponseMemory, ResponseShare
+from zurau.counters import Counters
+from zurau.errors import ProtocolViolation
 from zurau.log.settings import LogSettings
-from zurau.simulation.broker import SimulatedBroker
+from zurau.simulation.broker import CLIENT, SimulatedBroker
 from zurau.wire.kafka.apis import APIS
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -304,3 +309,37 @@ def test_more_offsets_than_one_command_takes_are_committed_fetched_and_deleted_w
         (group,) = broker.tell(OffsetFetchRequest(groups=[asked]), 9).groups
         assert [each.committed_offset for each in group.topics[0].partitions] == list(range(350))
     assert broker.tell(DeleteGroupsRequest(groups_names=[GROUP]), 2).results[0].error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", versions(11)[5:])
+def test_a_member_with_the_longest_of_names_is_given_an_id_that_can_be_said(broker, version):
+    joined = join(broker, version, group_instance_id="n" * 32_767)
+    assert joined.error_code == ErrorCode.NONE
+    assert joined.member_id.startswith("n" * NAME_CHARACTERS_MAX + "-")
+    assert sync(broker, joined, group_instance_id="n" * 32_767).error_code == ErrorCode.NONE
+
+
+def test_a_group_is_described_as_often_as_it_is_named(broker, member):
+    described = broker.tell(DescribeGroupsRequest(groups=[GROUP, "nobody", GROUP]), 5)
+    assert [group.group_state for group in described.groups] == ["Stable", "Dead", "Stable"]
+
+
+def test_groups_whose_members_say_more_than_an_answer_holds_are_described_in_several(broker, monkeypatch):
+    sync(broker, join(broker, protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(70_000))]))
+    assert len(broker.tell(DescribeGroupsRequest(groups=[GROUP] * 2), 5).groups) == 2
+    monkeypatch.setattr(describe_groups, "RESPONSE_BYTES_MAX", 150_000)
+    with pytest.raises(ProtocolViolation, match="describe fewer groups at a time"):
+        broker.tell(DescribeGroupsRequest(groups=[GROUP] * 3), 5)
+
+
+def test_without_memory_for_what_members_have_said_a_group_is_described_later(broker):
+    sync(broker, join(broker, protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(70_000))]))
+    memory = ResponseMemory(100_000, Counters())
+    client = CLIENT._replace(responses=ResponseShare(memory))
+    memory.changed(100_000)
+    (refused,) = broker.tell(DescribeGroupsRequest(groups=[GROUP]), 5, client).groups
+    assert (refused.error_code, refused.members) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, [])
+    memory.changed(-100_000)
+    (described,) = broker.tell(DescribeGroupsRequest(groups=[GROUP]), 5, client).groups
+    assert (described.error_code, len(described.members)) == (ErrorCode.NONE, 1)
+    assert memory.held_bytes > 70_000
