@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import sys
 import time
@@ -102,6 +103,22 @@ def read_topic(bootstrap: str, topic: str) -> list[tuple[TopicPartition, Record]
 @pytest.fixture
 def contents(broker: Broker) -> Callable[..., list[tuple[TopicPartition, Record]]]:
     return lambda topic, bootstrap=None: read_topic(bootstrap or broker.bootstrap, topic)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def classes_ready() -> None:
+    """Java has Spark's classes ready: tests start it some twenty times. Made once, whoever comes first."""
+    if MISSING:
+        return
+    from pyspark_zurau.spark.class_archive import archive_file, make_archive
+
+    archive = archive_file()
+    if archive is None:
+        return
+    with archive.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            make_archive()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """A driver whose tasks run elsewhere: reads a topic as a batch and as a stream, and writes another topic.
 
-Run as a script, with one argument: JSON with `bootstrap`, `source` and `target` (topics), `directory`, and `master` or
-`remote`. Prints what it found, as JSON.
+Run as a script, with one argument: JSON with `bootstrap`, `source` and `target` (topics), `directory`,
+`small_jvm` (options for Java), and `master` or `remote`. Prints what it found, as JSON.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import sys
 
 from pyspark_zurau import session
 
-SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": SMALL_JVM,
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": SMALL_JVM,
     "spark.ui.enabled": "false",
 }
 
@@ -27,7 +24,8 @@ def main() -> None:
     if "remote" in task:
         spark = session(remote=task["remote"])
     else:
-        spark = session("far", master=task["master"], settings=SETTINGS)
+        java = {f"spark.{who}.extraJavaOptions": task["small_jvm"] for who in ("driver", "executor")}
+        spark = session("far", master=task["master"], settings=SETTINGS | java)
     where = {"kafka.bootstrap.servers": task["bootstrap"], "subscribe": task["source"], "startingOffsets": "earliest"}
 
     table = spark.read.format("zurau").options(**where).load()

@@ -10,23 +10,43 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
-import pyspark
 from driver import wait_until
+from drivers import TOO_BUSY
 
-from pyspark_zurau.spark.java import find_java_home
+from pyspark_zurau.spark.class_archive import with_classes_ready
+from pyspark_zurau.spark.home import quick_home
+from pyspark_zurau.spark.java import cache_directory, find_java_home
 
-HOME = Path(pyspark.__file__).parent
-SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: A home whose Java has Spark's classes ready, and whose Python is this one.
+HOME = quick_home(cache_directory())
+ATTEMPTS = 4
 CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 120
+
+
+def small_jvm() -> str:
+    """Options for a Java that starts quickly."""
+    return with_classes_ready("-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def run_patiently(command: Sequence[str], **how: Any) -> subprocess.CompletedProcess[str]:
+    """Again, if the machine was too busy for Spark, whose patience with Python cannot be set."""
+    for _ in range(ATTEMPTS):
+        done = subprocess.run(
+            list(command), env=environment(), capture_output=True, text=True, timeout=400, check=False, **how
+        )
+        if done.returncode == 0 or TOO_BUSY not in done.stdout + done.stderr:
+            break
+    return done
 
 
 def environment() -> dict[str, str]:
     """What a machine of a cluster needs: Java, and a Python that has this package."""
     java_home = find_java_home()
     java = {"JAVA_HOME": str(java_home)} if java_home else {}
-    small = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": SMALL_JVM}
+    small = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": small_jvm()}
     # Tests may run from a source tree that is on the path and not installed.
     found = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return os.environ | java | small | found | {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
@@ -85,9 +105,9 @@ def connect_server(directory: Path, master: str) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": SMALL_JVM,
+        "spark.driver.extraJavaOptions": small_jvm(),
         "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": SMALL_JVM,
+        "spark.executor.extraJavaOptions": small_jvm(),
         "spark.ui.enabled": "false",
     }
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]

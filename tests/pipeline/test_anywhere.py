@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +11,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
-from standalone import SMALL_JVM, connect_server, environment, standalone_cluster
+from standalone import connect_server, run_patiently, small_jvm, standalone_cluster
 
 from zurau.client.producer import Producer
 
 # A cluster takes its time to start, in which the other tests go on.
-pytestmark = [pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(1800)]
 
 COUNT = 1000
 
@@ -43,9 +42,10 @@ def run_far_driver(broker, cluster, new_topic, tmp_path: Path):
         with Producer(cluster) as producer:
             for number in range(COUNT):
                 producer.send(source, b"%d" % number, partition=number % 2)
-        task = {"bootstrap": broker.bootstrap, "source": source, "target": target, "directory": str(tmp_path), **where}
+        task = {"bootstrap": broker.bootstrap, "source": source, "target": target, "directory": str(tmp_path)}
+        task |= {"small_jvm": small_jvm(), **where}
         command = [sys.executable, str(Path(__file__).with_name("far_driver.py")), json.dumps(task)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=400, check=False)
+        done = run_patiently(command)
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -91,10 +91,10 @@ def run_far_pipeline(broker, new_topic, produce, contents, tmp_path: Path):
         source, dead = new_topic(2, word="source"), new_topic(word="dead")
         produce(source, *(b"%d" % number for number in range(COUNT)), b"many")
         words = {"bootstrap": broker.bootstrap, "directory": tmp_path, "source": source, "dead": dead}
-        words |= {"small_jvm": SMALL_JVM}
+        words |= {"small_jvm": small_jvm()}
         (tmp_path / "far.toml").write_text(PIPELINE.format(**words))
         command = [sys.executable, "-m", "zurau", "pipeline", "run", str(tmp_path / "far.toml"), "--once", *where]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=400, check=False)
+        done = run_patiently(command)
         assert done.returncode == 0, done.stderr[-4000:]
         lake = pq.read_table(tmp_path / "lake")["twice"].to_pylist()
         return sorted(lake), [record.value for _, record in contents(dead)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zu
 pytest.importorskip("grpc", reason="grpc is not installed: pip install 'pyspark[pipelines]'")
 pytest.importorskip("yaml", reason="yaml is not installed: pip install 'pyspark[pipelines]'")
 
-from standalone import HOME, SMALL_JVM, environment
+from standalone import HOME, run_patiently, small_jvm
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
@@ -22,7 +21,7 @@ from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
 from zurau.testing import Broker
 
-pytestmark = [pytest.mark.xdist_group("spark-declarative"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.xdist_group("spark-declarative"), pytest.mark.timeout(1800)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "declarative"
 
@@ -35,19 +34,11 @@ def run(project: Path) -> None:
     settings = {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": f"{SMALL_JVM} -Dderby.system.home={project}",
+        "spark.driver.extraJavaOptions": f"{small_jvm()} -Dderby.system.home={project}",
         "spark.ui.enabled": "false",
     }
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    done = subprocess.run(
-        [str(HOME / "bin" / "spark-pipelines"), "run", *options],
-        cwd=project,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
+    done = run_patiently([str(HOME / "bin" / "spark-pipelines"), "run", *options], cwd=project)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 

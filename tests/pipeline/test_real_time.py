@@ -12,11 +12,12 @@ from signal import SIGINT
 
 import pytest
 from connector import connector_jars
+from drivers import SMALL_JAVA
 
 from zurau.client.admin import Admin, NewTopic
 from zurau.testing import Broker
 
-PATIENCE_S = 200
+PATIENCE_S = 400
 FILE = """
 name = "clicks"
 bootstrap = "{bootstrap}"
@@ -72,9 +73,10 @@ def write(
     return write
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1800)
+@pytest.mark.xdist_group("spark-command")
 def test_rows_counts_and_dead_letters_come_without_waiting_for_a_checkpoint(write, tmp_path, produce, contents):
-    file, clicks = write(f'jars = "{connector_jars()}"')
+    file, clicks = write(f'jars = "{connector_jars()}"{SMALL_JAVA}')
     for number in range(3):
         produce(clicks, json.dumps({"page": "/", "ms": 15 + number}).encode())
     produce(clicks, b"not JSON")
@@ -99,6 +101,7 @@ def test_rows_counts_and_dead_letters_come_without_waiting_for_a_checkpoint(writ
         running.wait()
 
 
+@pytest.mark.xdist_group("spark")
 def test_without_the_connector_it_says_how_to_have_it(write, spark):
     from pyspark_zurau.engine.problems import BadPipeline
     from pyspark_zurau.engine.read import read_pipeline

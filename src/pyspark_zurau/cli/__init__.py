@@ -15,6 +15,7 @@ from pyspark_zurau.cli.replay import replay
 from pyspark_zurau.cli.reset import reset
 from pyspark_zurau.cli.run import run
 from pyspark_zurau.cli.status import status
+from pyspark_zurau.cli.warm_up import warm_up
 from zurau.cli.options import SETTINGS
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app = typer.Typer(
       zurau pipeline check logs.toml
       zurau pipeline run logs.toml --set lake=/data/lake
       zurau pipeline status --watch
+      zurau pipeline warm-up
       zurau pipeline host
       zurau pipeline generate logs --rate 500
       zurau pipeline compact ./lake
@@ -45,6 +47,7 @@ app.command(name="init")(init)
 app.command(name="preview")(preview)
 app.command(name="run")(run)
 app.command(name="check")(check)
+app.command(name="warm-up")(warm_up)
 app.command(name="host")(host)
 app.command(name="status")(status)
 app.command(name="reset")(reset)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from pyspark_zurau.spark.class_archive import JAVA_OPTIONS, with_classes_ready
 from pyspark_zurau.spark.home import quick_home
 from pyspark_zurau.spark.java import cache_directory, find_java_home
 from zurau.errors import SettingsError
@@ -56,9 +57,10 @@ def session(
         # Spark listens where its driver is: here that is for this machine alone, its page too.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Another Python may have no pyspark but the one that Spark gives it.
+    chosen = {**DEFAULTS, "spark.app.name": name, "spark.master": master, **(settings or {})}
     if os.environ.setdefault("PYSPARK_PYTHON", sys.executable) == sys.executable and master.startswith("local"):
         os.environ.setdefault("SPARK_HOME", str(quick_home(cache_directory())))
-    chosen = {**DEFAULTS, "spark.app.name": name, "spark.master": master, **(settings or {})}
+        chosen[JAVA_OPTIONS] = with_classes_ready(chosen.get(JAVA_OPTIONS, ""))
     _start_java(chosen)
     on_phase("session")
     return _configured(SparkSession.builder, chosen).getOrCreate()
