@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,13 +26,14 @@ WARM_UP_S = 5
 
 
 @contextmanager
-def steady_records(bootstrap: str) -> Iterator[None]:
+def steady_records(bootstrap: str, topic: str, make_value: Callable[[], bytes]) -> Iterator[None]:
+    """One record every few milliseconds, as long as the block lasts."""
     enough = threading.Event()
 
     def produce() -> None:
         with Cluster(bootstrap) as cluster, Producer(cluster, ProducerSettings(linger_s=0.0)) as producer:
             while not enough.wait(ROW_INTERVAL_MS / 1000):
-                producer.send(TOPIC, b"x" * 100)
+                producer.send(topic, make_value(), partition=0)
                 producer.poll()
 
     thread = threading.Thread(target=produce)
@@ -51,7 +52,7 @@ def measure(
     with Cluster(bootstrap) as cluster:
         Admin(cluster).create_topic(NewTopic(TOPIC, 1))
     ages: dict[str, list[float]] = {name: [] for name in sources}
-    with steady_records(bootstrap):
+    with steady_records(bootstrap, TOPIC, lambda: b"x" * 100):
         for _ in range(turns):
             for name, source in sources.items():
                 ages[name] += one_turn(spark, source, bootstrap, turn_s)
@@ -81,10 +82,6 @@ def one_turn(spark: SparkSession, source: str, bootstrap: str, turn_s: int) -> l
     return ages
 
 
-def report(ages: dict[str, list[float]]) -> None:
+def report(ages: dict[str, list[float]], way: str = "a record's timestamp to the sink, batches without pause") -> None:
     table = {name: [percentile(found, 0.5), percentile(found, 0.99), len(found)] for name, found in ages.items()}
-    show(
-        f"ms from a record's timestamp to the sink, a record every {ROW_INTERVAL_MS} ms, batches without pause",
-        ["p50", "p99", "records"],
-        table,
-    )
+    show(f"ms from {way}, a record every {ROW_INTERVAL_MS} ms", ["p50", "p99", "records"], table)

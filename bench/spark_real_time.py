@@ -10,26 +10,21 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import subjects
-from measure import console, percentile, show
+from measure import console
 from spark_connector import connector_jars
+from spark_latency import WARM_UP_S, report, steady_records
 from spark_source import bench_session
 from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
-from zurau.client.producer import Producer, ProducerSettings
 from zurau.ids import TopicPartition
 
-INTERVAL_S = 0.01
-WARM_UP_S = 5
 #: More threads than cores: a task in real-time mode keeps one for itself.
 SLOTS = 6
 #: The connector, and its trigger.
@@ -38,26 +33,6 @@ WAYS = {
     "batches, Spark's own": ("kafka", {"processingTime": "0 seconds"}),
     "batches, ours": ("zurau", {"processingTime": "0 seconds"}),
 }
-
-
-@contextmanager
-def steady_records(bootstrap: str, topic: str) -> Iterator[None]:
-    """Each has the time at which it was made."""
-    enough = threading.Event()
-
-    def produce() -> None:
-        with Cluster(bootstrap) as cluster, Producer(cluster, ProducerSettings(linger_s=0.0)) as producer:
-            while not enough.wait(INTERVAL_S):
-                producer.send(topic, b"%d" % time.time_ns(), partition=0)
-                producer.poll()
-
-    thread = threading.Thread(target=produce)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join()
 
 
 def copy(spark: SparkSession, way: str, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
@@ -76,7 +51,8 @@ def one_turn(spark: SparkSession, way: str, bootstrap: str, name: str, turn_s: f
     with Cluster(bootstrap) as cluster, tempfile.TemporaryDirectory(prefix="zurau-bench-") as checkpoint:
         for topic in (source, target):
             Admin(cluster).create_topic(NewTopic(topic, 1))
-        with steady_records(bootstrap, source), Consumer(cluster) as consumer:
+        moments = steady_records(bootstrap, source, lambda: b"%d" % time.time_ns())
+        with moments, Consumer(cluster) as consumer:
             query = copy(spark, way, bootstrap, source, target, checkpoint)
             consumer.assign({TopicPartition(target, 0): 0})
             ages: list[float] = []
@@ -111,8 +87,7 @@ def main() -> None:
             for number, way in enumerate(WAYS):
                 ages[way] += one_turn(spark, way, broker.bootstrap, f"turn-{turn}-{number}", turn_s)
         spark.stop()
-    table = {way: [percentile(found, 0.5), percentile(found, 0.99), len(found)] for way, found in ages.items()}
-    show(f"ms from topic to topic, a record every {INTERVAL_S * 1000:g} ms", ["p50", "p99", "records"], table)
+    report(ages, "topic to topic")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,9 @@ def parse_fetch_settings(values: Values) -> FetchSettings:
         # Tasks ask only for what exists, so there is nothing to wait for.
         max_wait_ms=0,
         max_bytes=values.whole_or("kafka.fetch.max.bytes", 32 * MIB, at_least=1),
-        partition_max_bytes=values.whole_or("kafka.max.partition.fetch.bytes", 4 * MIB, at_least=1),
+        # As Kafka's consumers do. Four times that costs a fifth more CPU: bytes that broker and task have just
+        # touched leave the cache before they are touched again.
+        partition_max_bytes=values.whole_or("kafka.max.partition.fetch.bytes", 1 * MIB, at_least=1),
         isolation=READ_COMMITTED if isolation == "read_committed" else READ_UNCOMMITTED,
         # Tasks read what was there a moment ago: a topic that no broker knows now was deleted.
         unknown_topic_patience_s=1.0,
