@@ -2,7 +2,7 @@
 
 One record every few milliseconds. Spark copies it: in real-time mode with its own Kafka connector, in batches without
 pause with the same, and in batches with our source and sink. The ways take turns; the beginning of each turn does not
-count.
+count. What a batch costs is told too, since it decides how old records get on a machine that has no core to spare.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import subjects
-from measure import console
+from measure import console, show, tree_cpu_s
 from spark_connector import connector_jars
 from spark_latency import WARM_UP_S, report, steady_records
 from spark_source import bench_session
@@ -45,8 +45,9 @@ def copy(spark: SparkSession, way: str, bootstrap: str, source: str, target: str
     return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
 
-def one_turn(spark: SparkSession, way: str, bootstrap: str, name: str, turn_s: float) -> list[float]:
-    """Ages in milliseconds."""
+def one_turn(spark: SparkSession, way: str, bootstrap: str, name: str, turn_s: float) -> tuple[list[float], float, int]:
+    """Ages in milliseconds, seconds of CPU, and batches."""
+    java = spark.sparkContext._gateway.proc.pid
     source, target = f"{name}-in", f"{name}-out"
     with Cluster(bootstrap) as cluster, tempfile.TemporaryDirectory(prefix="zurau-bench-") as checkpoint:
         for topic in (source, target):
@@ -56,7 +57,7 @@ def one_turn(spark: SparkSession, way: str, bootstrap: str, name: str, turn_s: f
             query = copy(spark, way, bootstrap, source, target, checkpoint)
             consumer.assign({TopicPartition(target, 0): 0})
             ages: list[float] = []
-            first_s = float("inf")
+            first_s, began_cpu_s, began_batch = float("inf"), 0.0, 0
             while time.monotonic() < first_s + WARM_UP_S + turn_s:
                 if query.exception() is not None:
                     raise SystemExit(f"{way}: {query.exception()}")
@@ -64,9 +65,17 @@ def one_turn(spark: SparkSession, way: str, bootstrap: str, name: str, turn_s: f
                     now_ns = time.time_ns()
                     first_s = min(first_s, time.monotonic()) if records else first_s
                     if time.monotonic() > first_s + WARM_UP_S:
+                        if not ages:
+                            began_cpu_s, began_batch = tree_cpu_s(java), last_batch(query)
                         ages += [(now_ns - int(record.value or b"0")) / 1e6 for record in records]
+            cpu_s, batches = tree_cpu_s(java) - began_cpu_s, last_batch(query) - began_batch
             query.stop()
-    return ages
+    return ages, cpu_s, batches
+
+
+def last_batch(query: StreamingQuery) -> int:
+    progress = query.lastProgress
+    return progress.batchId if progress else 0
 
 
 def main() -> None:
@@ -83,11 +92,17 @@ def main() -> None:
     with subjects.running(subjects.ZURAU_OS) as broker:
         spark = bench_session(SLOTS, jars)
         ages: dict[str, list[float]] = {way: [] for way in WAYS}
+        cpu_s, batches = dict.fromkeys(WAYS, 0.0), dict.fromkeys(WAYS, 0)
         for turn in range(turns):
             for number, way in enumerate(WAYS):
-                ages[way] += one_turn(spark, way, broker.bootstrap, f"turn-{turn}-{number}", turn_s)
+                found = one_turn(spark, way, broker.bootstrap, f"turn-{turn}-{number}", turn_s)
+                ages[way] += found[0]
+                cpu_s[way] += found[1]
+                batches[way] += found[2]
         spark.stop()
     report(ages, "topic to topic")
+    cost = {way: [batches[way], cpu_s[way] * 1000 / batches[way] if batches[way] else "-"] for way in WAYS}
+    show("what a batch costs Spark and its Python processes", ["batches", "CPU ms"], cost)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ All read the same topic of the same broker into nothing (`noop`), in one session
 has its Arrow batches ready and only hands them over: what is left then is Spark's own work. For each number of cores
 there is a session of its own, in a process of its own. CPU is that of Spark and its Python workers; the broker's, which
 the ceiling does not need, is told beside it. Where all cores are busy, CPU decides: the last column is how far one gets
-with what the ceiling spends, the broker's part counted in. It depends less on what else runs than times do. The last table is the latency of streams, from spark_latency.py.
+with what the ceiling spends, the broker's part counted in. It depends less on what else runs than times do. The last
+table is the latency of streams, from spark_latency.py.
 """
 
 from __future__ import annotations

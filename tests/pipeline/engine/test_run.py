@@ -276,3 +276,27 @@ def test_a_source_that_is_read_twice_is_counted_once(declare, run, new_topic, se
     """
     (out,) = run(declare(body, orders=orders)).queries
     assert out.rows == 10
+
+
+def test_a_batch_takes_no_more_than_the_cores_bear_unless_the_file_says_so(
+    declare, run, new_topic, send, spark, monkeypatch
+):
+    from pyspark_zurau.engine import sources
+
+    monkeypatch.setattr(sources, "PER_CORE", 3)
+    orders = new_topic()
+    send(orders, *({"id": number} for number in range(20)))
+    body = """
+    [sources.orders]
+    topics = ["<<orders>>"]
+    format = "json"
+    schema = "id INT"
+    dead_letter = "fail"
+    [sinks.out]
+    from = "orders"
+    kind = "parquet"
+    path = "<<directory>>/lake"
+    """
+    (out,) = run(declare(body, orders=orders)).queries
+    most = 3 * spark.sparkContext.defaultParallelism
+    assert (out.rows, out.batch_id) == (20, 19 // most)

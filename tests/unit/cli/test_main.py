@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from zurau import __version__
+from zurau.cli import compiled
 
 COMMANDS = [
     ("topic", "create"),
@@ -46,6 +47,13 @@ def test_the_help_of_every_command_has_an_example(zurau, command):
 def test_the_version_is_told_both_ways(zurau):
     assert zurau("version").stdout.startswith(f"zurau {__version__} ")
     assert zurau("--version").stdout == zurau("version").stdout
+
+
+def test_the_version_names_what_is_not_compiled_and_what_to_do(monkeypatch):
+    monkeypatch.setattr(compiled, "MODULES", {"the broker's walk over records": "zurau/records/_no_such_module"})
+    assert compiled.compiled_text() == (
+        "not compiled: the broker's walk over records; install a C compiler and then Zurau again"
+    )
 
 
 def test_without_a_broker_the_error_says_what_to_do(zurau):

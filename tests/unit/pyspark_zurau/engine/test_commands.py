@@ -45,7 +45,7 @@ def checkpoint(tmp_path):
     return str(tmp_path)
 
 
-@pytest.mark.parametrize("command", ["init", "preview", "run", "check", "status", "reset", "list"])
+@pytest.mark.parametrize("command", ["init", "preview", "run", "check", "status", "reset", "list", "host"])
 def test_the_help_of_every_pipeline_command_has_an_example(zurau, command):
     code, output, _ = zurau(command, "--help")
     assert code == 0
