@@ -35,7 +35,7 @@ def run_patiently(command: Sequence[str], **how: Any) -> subprocess.CompletedPro
     """Again, if the machine was too busy for Spark, whose patience with Python cannot be set."""
     for _ in range(ATTEMPTS):
         done = subprocess.run(
-            list(command), env=environment(), capture_output=True, text=True, timeout=400, check=False, **how
+            list(command), env=environment(), capture_output=True, text=True, timeout=900, check=False, **how
         )
         if done.returncode == 0 or TOO_BUSY not in done.stdout + done.stderr:
             break

@@ -16,7 +16,7 @@ from standalone import connect_server, run_patiently, small_jvm, standalone_clus
 from zurau.client.producer import Producer
 
 # A cluster takes its time to start, in which the other tests go on.
-pytestmark = [pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.xdist_group("spark-cluster"), pytest.mark.timeout(3600)]
 
 COUNT = 1000
 

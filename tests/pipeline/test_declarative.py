@@ -21,7 +21,7 @@ from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
 from zurau.testing import Broker
 
-pytestmark = [pytest.mark.xdist_group("spark-declarative"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.xdist_group("spark-declarative"), pytest.mark.timeout(3600)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "declarative"
 
