@@ -138,6 +138,10 @@ class Client:
                     self._leader_epochs[key] = partition.leader_epoch
                     self._leaders[TopicPartition(topic, partition.partition_index)] = BrokerId(partition.leader_id)
 
+    def topic_id(self, topic: str) -> bytes:
+        """Of the one that has this name now, as far as this client knows."""
+        return self._topic_ids[topic]
+
     def forget_leader(self, name: TopicPartition) -> None:
         self._leaders.pop(name, None)
 
