@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from broker_mutations import BROKER_MUTATIONS
 from controller_mutations import CONTROLLER_MUTATIONS
+from damage_mutations import DAMAGE_MUTATIONS
 from operation_mutations import OPERATION_MUTATIONS
 from planted import find
 from replica_mutations import REPLICA_MUTATIONS
@@ -31,6 +32,7 @@ ALL = (
     *BROKER_MUTATIONS,
     *WINDOW_MUTATIONS,
     *OPERATION_MUTATIONS,
+    *DAMAGE_MUTATIONS,
 )
 MUTATIONS = tuple(each for each in ALL if not each.is_held)
 HELD = tuple(each for each in ALL if each.is_held)

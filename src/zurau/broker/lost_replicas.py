@@ -20,13 +20,15 @@ from zurau.replica.core.recovery import Found, is_intact
 
 
 def has_lost_something(log: Log, name: LogId, replicas: Replicas, journal: Journal) -> bool:
-    """Whether something is gone that this replica was counted for. Where nobody else has the partition, it is damage,
-    and is served with its gap."""
+    """Whether something is gone that this replica was counted for. Where nobody else has the partition, or all of it,
+    it is damage, and is served with its gap."""
     if not replicas.others:
         return False
     found = Found(
         whole=_whole(log), flushed=journal.facts(name).flushed, has_vote=not journal.damage, has_snapshot=True
     )
+    if replicas.is_alone_in_sync and log.position >= found.flushed:
+        return False  # a damaged place costs less than all that nobody else has, and goes when others are in sync again
     return not is_intact(found) or _may_lack_unflushed(log, name, replicas, journal)
 
 

@@ -214,7 +214,8 @@ class Placement:
         assert me is not None, "only what is placed here is opened"
         others = tuple(replica.broker for replica in image.replica_ids if replica != me)
         founders = image.founders if me in image.founders else ()
-        return Replicas(me, founders, others, is_in_sync_mode=topic.is_in_sync_mode)
+        is_alone = topic.is_in_sync_mode and image.in_sync == (me,)
+        return Replicas(me, founders, others, is_in_sync_mode=topic.is_in_sync_mode, is_alone_in_sync=is_alone)
 
     def _adopt(self, name: TopicPartition, topic_id: TopicId, replicas: Replicas, files: OpenedFiles) -> Partition:
         notes = self._journal.notes_of(LogId(topic_id, name.partition))

@@ -238,8 +238,12 @@ class Log(ShrinkableLog):
             yield
         for segment in timed:
             segment.write_offsets(len(segment.offset_index))
-        save_damage(self._disk, self.directory, self.damage)
+        self.note_damage()
         self._removals.remove_now()
+
+    def note_damage(self) -> None:
+        """Write down what is known to be damaged: the next start would not look at it. Blocks."""
+        save_damage(self._disk, self.directory, self.damage)
 
     def _save_if_new(self, replace_file: ReplaceFile) -> bool:
         """Whether there was something to save."""

@@ -196,7 +196,7 @@ class Segment(BatchFile):
         if len(data) < stop - start and not self.is_retired:
             self._look_closer(start + len(data), may_block=may_block)
             return b""
-        if is_cold and (wrong := first_wrong(data)) is not None:
+        if is_cold and (wrong := first_wrong(data, next_offset)) is not None:
             self._scanned_bytes = 0  # if it was looked through before: that was not so then
             self._look_closer(start + wrong, may_block=may_block)
             return b""

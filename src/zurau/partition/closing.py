@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from zurau.errors import DiskFault
 from zurau.log.files import TEMPORARY_SUFFIX
@@ -41,6 +42,9 @@ def close_together(disk: Disk, partitions: Iterable[Partition]) -> list[Partitio
             log.warning("%d partitions have to be checked at the next start: %s", len(under_way), fault)
             break
     for partition in partitions:
+        if partition.is_broken:
+            with suppress(DiskFault):  # then it is found again by whoever reads it
+                partition.log.note_damage()
         partition.log.close(clean=False)
     return left_well
 

@@ -155,6 +155,12 @@ class Partition:
         return isinstance(self.fault, FlushFailed)
 
     @property
+    def _others_count(self) -> bool:
+        """Others have what is committed here, and can lead."""
+        core = self.shell.core
+        return any(each != core.id for each in core.counted)
+
+    @property
     def safe_high_watermark(self) -> Offset:
         """What is committed, and flushed here: records below it may be removed."""
         return self.shell.core.safe_high_watermark
@@ -166,8 +172,9 @@ class Partition:
             raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"the leader of {self.name} has only just begun")
 
     def require_leadership(self) -> None:
-        """Refuse what only a leader may answer."""
-        if not self.leads:
+        """Refuse what only a leader may answer. One that is broken is none where others can lead: it would show an old
+        high watermark for ever."""
+        if not self.leads or (self.is_broken and self._others_count):
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} is not led here at present")
 
     def require_leader_heard(self) -> None:

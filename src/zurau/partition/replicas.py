@@ -34,6 +34,8 @@ class Replicas(msgspec.Struct, frozen=True):
     #: Other brokers that may hold the partition.
     others: tuple[BrokerId, ...] = ()
     is_in_sync_mode: bool = False
+    #: Nobody else is in sync: what was written last nobody else may have.
+    is_alone_in_sync: bool = False
     #: There may be others, even if none is known.
     has_company: bool = False
     #: Its log goes behind snapshots of its own, and not as its leader's does.

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from zurau.alarm import Alarm
 from zurau.epochs import EpochMark, Position
-from zurau.errors import DiskFault, FlushFailed, OffsetOutOfRange
+from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
 from zurau.ids import Epoch, Offset
 from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
@@ -174,12 +174,18 @@ class Shell:
 
     def _broke(self, error: BaseException) -> None:
         """The replica ends here. Its disk is as it was; a start from there is safe."""
-        log.critical(
-            "the replica of %s (%s) broke an invariant or could not carry out what it had decided, and is stopped: %s. "
-            "Clients get a storage error. Nothing acknowledged is lost by this: restart the broker to open it again, "
-            "and please report this with the lines that follow",
-            self.log.directory, self.core.id, error, exc_info=error,
-        )  # fmt: skip
+        if isinstance(error, CorruptData):
+            log.error(
+                "the replica of %s (%s) is damaged, and is stopped so that others lead: %s. Stop the broker in good "
+                "order and start it again: it then fetches the partition anew", self.log.directory, self.core.id, error,
+            )  # fmt: skip
+        else:
+            log.critical(
+                "the replica of %s (%s) broke an invariant or could not carry out what it had decided, and is stopped: "
+                "%s. Clients get a storage error. Nothing acknowledged is lost by this: restart the broker to open it "
+                "again, and please report this with the lines that follow",
+                self.log.directory, self.core.id, error, exc_info=error,
+            )  # fmt: skip
         self._end(error if isinstance(error, DiskFault) else DiskFault(f"its replica is stopped: {error!r}"))
 
     def _end(self, fault: DiskFault) -> None:

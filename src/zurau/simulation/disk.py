@@ -240,6 +240,16 @@ class SimulatedDisk:
             before[position] ^= 1 << bit
             content.before_cut = bytes(before)
 
+    def change_bit(self, path: str, position: int, bit: int) -> None:
+        """As `flip_bit`, of a byte that is not in memory: it shows when it is read from the disk."""
+        self.flip_bit(path, position, bit)
+        self._content(path).changed.append(position)
+
+    def safe_bytes(self, path: str) -> int:
+        """How much of a file would survive a power failure; 0 if there is none."""
+        content = self._find(path)
+        return content.safe_bytes if content is not None else 0
+
     def make_unreadable(self, path: str, places: range) -> None:
         """From now on reads of these bytes fail."""
         self._content(path).unreadable = places
@@ -311,7 +321,7 @@ class SimulatedFile:
 
     def read(self, position: int, length: int, *, may_block: bool = True) -> bytes:
         self._require_open()
-        if not may_block and not self._content.is_cached:
+        if not may_block and not self._content.is_in_memory(position, length):
             raise WouldBlock
         if not self._disk._is_looked_into:
             self._content.is_cached = True
@@ -320,7 +330,7 @@ class SimulatedFile:
         return bytes(memoryview(self._content.seen)[position : position + length])
 
     def is_in_memory(self, position: int, length: int) -> bool:
-        return self._content.is_cached
+        return self._content.is_in_memory(position, length)
 
     def truncate(self, size: int) -> None:
         self._require_open()

@@ -27,6 +27,8 @@ class Content:
     is_cached: bool = True
     #: Where the disk can no longer read it.
     unreadable: range = range(0)
+    #: Bytes that the disk has changed. They are never in memory: whoever wants them reads them from the disk.
+    changed: list[int] = field(default_factory=list)
     flushes: list[FlushUnderWay] = field(default_factory=list)
     #: From where to where bytes were dropped by a flush that failed: seen until a crash, and never safe.
     dropped: list[tuple[int, int]] = field(default_factory=list)
@@ -56,7 +58,11 @@ class Content:
                 self.safe_bytes = min(self.safe_bytes, max(start, position))  # until the next flush
         self.dropped = [(start, min(end, position)) for start, end in self.dropped if start < position]
 
+    def is_in_memory(self, position: int, length: int) -> bool:
+        return self.is_cached and not any(position <= one < position + length for one in self.changed)
+
     def truncate(self, size: int) -> None:
+        self.changed = [one for one in self.changed if one < size]
         self.dropped = [(start, min(end, size)) for start, end in self.dropped if start < size]
         if size < self.safe_bytes:
             if self.before_cut is None:

@@ -6,6 +6,7 @@ import pytest
 from three_brokers import IDS, Cluster
 
 from zurau.broker.voter_changes import ROOM_BYTES, SETTLED_WITHIN_MS
+from zurau.errors import FlushFailed, Refused
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.controller.commands import ReserveBrokerId
 from zurau.simulation.client import SimulatedClient
@@ -137,6 +138,43 @@ def test_a_replica_that_has_lost_what_it_promised_begins_anew_under_another_name
         cluster.leader_of("t").broker.partitions["t", 0].high_watermark,
         [],
     )
+
+
+def test_who_is_alone_in_sync_keeps_what_nobody_else_has_until_others_are(cluster):
+    cluster.create("t", replication_mode="isr", replication_factor=2)
+    cluster.pass_time(2000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    cluster.pass_time(2000)
+    leader = cluster.leader_of("t")
+    other = next(node for node in cluster.nodes.values() if node is not leader and ("t", 0) in node.broker.partitions)
+    other.lose_power()
+    cluster.pass_time(12_000)
+    assert cluster.produce("t", b"b") == ErrorCode.NONE
+    cluster.pass_time(2000)
+    leader.lose_power()
+    leader.disk.flip_bit("t-0/00000000000000000000.log", 30)
+    leader.start()
+    cluster.pass_time(12_000)
+    kept = leader.broker.partitions["t", 0]
+    assert ([one.first_offset for one in kept.log.damage], kept.high_watermark) == ([0], 2)
+    other.start()
+    cluster.pass_time(12_000)
+    leader.lose_power()
+    leader.start()
+    cluster.pass_time(12_000)
+    assert cluster.read("t") == [b"a", b"b"]
+    assert not leader.broker.partitions["t", 0].log.damage
+
+
+def test_a_leader_that_is_broken_is_none_where_others_can_lead(cluster):
+    cluster.create("t")
+    cluster.pass_time(2000)
+    partition = cluster.leader_of("t").broker.partitions["t", 0]
+    partition.require_leadership()
+    partition.storage_fault(FlushFailed("the disk reports an error"))
+    with pytest.raises(Refused) as caught:
+        partition.require_leadership()
+    assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_who_leads_no_more_sends_clients_to_look_for_the_coordinator(cluster):

@@ -44,6 +44,16 @@ def test_a_changed_payload_is_named_and_what_lies_around_it_is_served(bench, cap
     assert len(read(bench.log, 6)) == 400
 
 
+@pytest.mark.parametrize("byte", [500, 507])
+def test_a_changed_offset_is_found_though_no_checksum_covers_it(bench, byte):
+    bench.disk.flip_bit(FILE, byte)
+    bench.disk.forget_cached()
+    assert len(read(bench.log, 0)) == 500
+    with pytest.raises(CorruptData, match="go on at 6"):
+        read(bench.log, 5)
+    assert len(read(bench.log, 6)) == 400
+
+
 def test_what_the_system_has_read_ahead_is_checked_too(bench):
     bench.open()
     bench.disk.flip_bit(FILE, IN_PAYLOAD)
@@ -117,5 +127,7 @@ def test_the_first_wrong_batch_is_found_in_bytes_that_end_anywhere(bench):
     assert first_wrong(batches[:-1]) == 900
     assert first_wrong(batches + bytes(10)) == 1000
     assert first_wrong(batches[:200] + bytes(100) + batches[300:]) == 200
+    for offset in (2, 4, 10, -1):
+        assert first_wrong(batches[:300] + offset.to_bytes(8, "big", signed=True) + batches[308:], 10) in (300, 400)
     for length in (-13, 10, 1 << 30):
         assert first_wrong(batches[:308] + length.to_bytes(4, "big", signed=True) + batches[312:]) == 300

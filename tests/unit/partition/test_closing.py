@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import FlushFailed
+from zurau.errors import CorruptData, FlushFailed
 from zurau.log.last_known import LastKnown
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
@@ -75,3 +75,23 @@ def test_a_partition_that_cannot_be_written_is_the_only_one_to_be_checked(disk, 
 def test_one_whose_flush_failed_before_is_not_in_good_order(disk, partitions):
     partitions[0].fault = FlushFailed("before")
     assert close_together(disk, partitions) == partitions[1:]
+
+
+def test_damage_of_one_that_is_broken_is_known_after_a_restart(disk, open_partition, batch):
+    """A start looks at ends of segments alone, so else it would be forgotten; or, without room, it is found again."""
+    partition = open_partition(LogSettings(index_interval_bytes=0), clean=True, number=0)
+    for value in (b"a", b"b", b"c"):
+        plain = batch(value)
+        partition.append(plain, parse_header(plain))
+    close_together(disk, [partition])
+    disk.flip_bit("t-0/00000000000000000000.log", 65)
+    disk.forget_cached()
+    partition.log = reopened(disk, 0, 3)
+    assert not partition.log.damage
+    with pytest.raises(CorruptData):
+        partition.log.read(0, 1000, 3, may_block=True)
+    partition.fault = FlushFailed("it is damaged")
+    for room_bytes, is_known in ((0, False), (10_000, True)):
+        disk.capacity_bytes = disk.used_bytes + room_bytes
+        close_together(disk, [partition])
+        assert bool(reopened(disk, 0, 3).damage) is is_known

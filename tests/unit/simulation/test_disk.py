@@ -288,3 +288,20 @@ def test_a_directory_that_takes_the_name_of_a_renamed_one_keeps_its_own_files(se
     disk.flush_directory("a")
     disk.crash()
     assert (disk.list_directory("a"), disk.list_directory("b")) == (["new"], ["old"])
+
+
+def test_a_byte_that_the_disk_changed_is_never_in_memory():
+    disk = SimulatedDisk()
+    file = disk.open("a")
+    file.append([b"abcd"])
+    file.flush()
+    disk.change_bit("a", 2, 0)
+    assert (file.read(0, 2, may_block=False), file.is_in_memory(0, 2), file.is_in_memory(0, 3)) == (b"ab", True, False)
+    with pytest.raises(WouldBlock):
+        file.read(1, 2, may_block=False)
+    assert file.read(0, 4) == b"abbd"
+    with pytest.raises(WouldBlock):
+        file.read(2, 1, may_block=False)
+    file.truncate(2)
+    file.append([b"cd"])
+    assert file.read(0, 4, may_block=False) == b"abcd"

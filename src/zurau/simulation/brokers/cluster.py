@@ -65,6 +65,8 @@ class SimulatedCluster:
         self.operator = Operator(self)
         self._violation: Violation | None = None
         self._has_lost_disk = False
+        #: Whose disk has changed something that it holds.
+        self.damaged: SimulatedNode | None = None
         self._faults = faults
 
     def node(self, broker: BrokerId) -> SimulatedNode:
@@ -120,6 +122,20 @@ class SimulatedCluster:
         )
         self._has_lost_disk = not alone and not is_young
         return self._has_lost_disk
+
+    def logs_on(self, node: SimulatedNode) -> list[str]:
+        """Files of partitions that everybody uses, with something in them that is safe."""
+        directories = [each for each in node.disk.list_directory("") if each.startswith((f"{ORDERS}-", f"{SHORT}-"))]
+        paths = [f"{each}/{name}" for each in directories for name in node.disk.list_directory(each)]
+        return [path for path in paths if path.endswith(".log") and node.disk.safe_bytes(path)]
+
+    def told_of_damage(self, broker: BrokerId) -> bool:
+        """A client was, by this broker, and tells its operator, who starts it again when nothing else is wrong: it
+        then begins anew what is damaged. Whether there is any."""
+        node = self.node(broker)
+        if self.is_calm and node is self.damaged:
+            node.stop(node.start)
+        return node is self.damaged
 
     def is_compacted(self, partition: PartitionId) -> bool:
         """Whether its batches may be others on different brokers; also if nobody knows it any more."""

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from zurau.simulation.brokers.swarm import Swarm
 
 
+#: By then a broker has noted durably how far its logs were flushed.
+NOTED_MS = 500
+_FLIPS_TRIED = 15
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     at_ms: int
@@ -27,6 +32,8 @@ class Fault:
     number: int
     #: It is about what brokers say to each other.
     needs_several: ClassVar[bool] = False
+    #: It is not one of the kinds that a seed chooses among, but drawn by itself.
+    is_apart: ClassVar[bool] = False
 
     def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
         raise NotImplementedError
@@ -273,13 +280,47 @@ class Wipe(PeerFault):
             self._until_over(cluster, node.start)
 
 
+class BitFlip(PeerFault):
+    """A bit flips in a log on a leader's disk, once what that holds is elsewhere. Once in a history, without Wipe."""
+
+    is_apart: ClassVar[bool] = True
+
+    def strike(self, cluster: SimulatedCluster, node: SimulatedNode) -> None:
+        self._choose(cluster, Random(self.number), _FLIPS_TRIED)
+
+    def _choose(self, cluster: SimulatedCluster, chance: Random, tries: int) -> None:
+        """What has been safe for a while the broker has noted to be; else a start would take the damage for what a
+        crash has torn, and cut it off. So a place is chosen first."""
+        node = cluster.some_leader(chance.randrange(1 << 16))
+        logs = cluster.logs_on(node) if node is not None else []
+        if node is None or not logs:
+            cluster.agenda.after(NOTED_MS, partial(self._try_again, cluster, chance, tries))
+            return
+        path, disk = chance.choice(logs), node.disk
+        place = chance.randrange(disk.safe_bytes(path))
+
+        def flip() -> None:
+            if node.disk is disk and place < disk.safe_bytes(path) and cluster.may_lose_disk(node):
+                cluster.damaged = node
+                disk.change_bit(path, place, chance.randrange(8))
+                cluster.trace.fault(f"{node}: a bit of byte {place} of {path} flips")
+            else:
+                self._try_again(cluster, chance, tries)
+
+        cluster.agenda.after(NOTED_MS, flip)
+
+    def _try_again(self, cluster: SimulatedCluster, chance: Random, tries: int) -> None:
+        if tries:
+            self._choose(cluster, chance, tries - 1)
+
+
 KINDS: dict[str, type[Fault]] = {
     kind.__name__: kind
     for kind in (
         Kill, PowerLoss, PowerLossAt, Restart, RestartAndPowerLoss, Pause, ClockJump, FullDisk, FailingFlush,
         SlowFlush, SlowDisk, BusyMachine, ColdCache, Reset, Deafen, Silence,
         PeersReset, Isolate, PeersDeafen, PeersSilence, OnePair, PowerLossOfAll,
-        LeaderLost, LeaderIsolated, Split, Wipe,
+        LeaderLost, LeaderIsolated, Split, Wipe, BitFlip,
     )
 }  # fmt: skip
 
@@ -288,6 +329,13 @@ def plan(swarm: Swarm, operations: Mapping[str, type[Fault]]) -> tuple[Fault, ..
     """The faults of a seed, and what operators do meanwhile."""
     name = f"{swarm.brokers} {swarm.mode} {swarm.seed}"
     faults = _draw(swarm, Random(f"faults {name}"), swarm.fault_kinds, KINDS)
+    if swarm.has_damage:
+        chance = Random(f"damage {name}")  # early, so that it is found while there is trouble
+        faults.append(
+            BitFlip(
+                chance.randrange(swarm.trouble_ms // 2), chance.randint(1, swarm.brokers), 0, chance.randrange(1 << 16)
+            )
+        )
     if swarm.operation_kinds:
         faults += _draw(swarm, Random(f"deeds {name}"), swarm.operation_kinds, operations)
     return tuple(sorted(faults, key=lambda fault: fault.at_ms))

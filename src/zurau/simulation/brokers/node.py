@@ -218,6 +218,11 @@ class SimulatedNode:
         for connection in connections:
             connection.server_gone()
 
+    @property
+    def is_damaged(self) -> bool:
+        """Its disk has changed something that it holds."""
+        return self.cluster.damaged is self
+
     # What its process tells it
 
     def has_power_for(self, what: str) -> bool:

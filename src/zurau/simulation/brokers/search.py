@@ -29,7 +29,7 @@ class Kind:
     mode: Mode = "quorum"
     #: Kinds of faults that are drawn; none: all.
     only: tuple[str, ...] = ()
-    #: In some of them operators do their work, and members of a group theirs.
+    #: In some of them operators do their work, members of a group theirs, and disks change what they hold.
     is_operated: bool = True
 
     def __str__(self) -> str:
@@ -47,12 +47,13 @@ LONE = Kind()
 
 
 def swarm_of(kind: Kind, seed: int) -> Swarm:
-    kinds = tuple(name for name, fault in KINDS.items() if kind.brokers > 1 or not fault.needs_several)
+    several = kind.brokers > 1
+    kinds = tuple(name for name, each in KINDS.items() if not each.is_apart and (several or not each.needs_several))
     operations = tuple(OPERATIONS) if kind.brokers > 1 else ()
     swarm = draw(seed, kind.brokers, kind.mode, kinds, operations)
     if kind.only:
-        swarm = replace(swarm, fault_kinds=kind.only, operation_kinds=())
-    return swarm if kind.is_operated else replace(swarm, operation_kinds=(), members=0)
+        swarm = replace(swarm, fault_kinds=kind.only, operation_kinds=(), has_damage=False)
+    return swarm if kind.is_operated else replace(swarm, operation_kinds=(), members=0, has_damage=False)
 
 
 def faults_of(kind: Kind, seed: int) -> tuple[Fault, ...]:

@@ -38,6 +38,8 @@ class Swarm:
     fault_kinds: tuple[str, ...]
     #: What operators do meanwhile.
     operation_kinds: tuple[str, ...]
+    #: A disk changes what it holds.
+    has_damage: bool
     delay_ms: float
     #: How often a frame takes twenty times as long.
     straggling: float
@@ -98,6 +100,7 @@ def draw(seed: int, brokers: int, mode: Mode, kinds: tuple[str, ...], operations
         fault_interval_ms=rng.choice([100, 300, 1000]),
         fault_kinds=_kinds(rng, kinds),
         operation_kinds=_operations(Random(f"operations {brokers} {mode} {seed}"), operations),
+        has_damage=brokers > 1 and Random(f"has damage {brokers} {mode} {seed}").random() < 0.2,
         delay_ms=rng.choice([0.5, 3, 20]),
         straggling=rng.choice([0, 0, 0.02]),
         flush_ms=rng.choice([0.5, 2, 10, 60]),

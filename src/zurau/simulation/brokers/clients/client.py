@@ -150,8 +150,10 @@ class Client:
         self._gone_ids.add(self._topic_ids.pop(topic))
         self._leaders = {name: leader for name, leader in self._leaders.items() if name.topic != topic}
 
-    def require_retriable(self, code: int, what: str) -> None:
+    def require_retriable(self, code: int, what: str, of: BrokerId | None = None) -> None:
         if code in MEANWHILE and not self.cluster.is_lone:
+            return
+        if code == ErrorCode.CORRUPT_MESSAGE and of is not None and self.cluster.told_of_damage(of):
             return
         if code not in RETRIABLE:
             broken("NothingUnexpected", f"{self.name} is told {ErrorCode(code).name} for {what}")

@@ -47,7 +47,7 @@ class Reader(Client):
             return data
         self.forget_leader(name)
         if data.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            self.require_retriable(data.error_code, f"offset {offset} of {name}")
+            self.require_retriable(data.error_code, f"offset {offset} of {name}", leader)
         return None
 
     async def offset_at(self, name: TopicPartition, timestamp: int) -> Offset | None:
@@ -61,7 +61,7 @@ class Reader(Client):
         if found.error_code == ErrorCode.NONE:
             return int(found.offset)
         self.forget_leader(name)
-        self.require_retriable(found.error_code, f"an offset of {name}")
+        self.require_retriable(found.error_code, f"an offset of {name}", leader)
         return None
 
     def records_of(
