@@ -30,7 +30,9 @@ WAIT_MS_MIN = 1000
 class ResponseMemory:
     """The budget of a whole broker."""
 
-    __slots__ = ("_counters", "_is_calling", "_line", "limit_bytes", "reserve_bytes", "when_short")
+    __slots__ = (
+        "_counters", "_is_calling", "_is_making", "_line", "_makers", "limit_bytes", "reserve_bytes", "when_short",
+    )  # fmt: skip
 
     def __init__(self, limit_bytes: int, counters: Counters) -> None:
         self.limit_bytes = limit_bytes
@@ -41,6 +43,9 @@ class ResponseMemory:
         self._counters = counters
         self._line: deque[Pending[None]] = deque()
         self._is_calling = False
+        #: A long answer is being made; who else wants to make one stands in line.
+        self._is_making = False
+        self._makers: deque[Pending[None]] = deque()
 
     @property
     def held_bytes(self) -> int:
@@ -88,6 +93,41 @@ class ResponseMemory:
             free = self.free_bytes
             if free > 0 or not in_time:
                 return max(SMALL_BYTES, (free - self.reserve_bytes) // 4) if free > 0 else 0
+
+    async def may_make(self, clock: Clock) -> bool:
+        """Whether a long answer may be made now; then call `made`. False when there is no room for a while.
+
+        How large it gets is known only when it is made, so one is made after the other, when there is room.
+        """
+        if self._is_making:
+            await self._turn_to_make()
+        self._is_making = True
+        has_room = False
+        try:
+            has_room = bool(self.room() or await self.wait_for_room(0, clock))
+        finally:
+            if not has_room:
+                self.made()
+        return has_room
+
+    async def _turn_to_make(self) -> None:
+        turn: Pending[None] = Pending()
+        self._makers.append(turn)
+        has_come = False
+        try:
+            await turn
+            has_come = True
+        finally:
+            if not turn.is_done:
+                self._makers.remove(turn)
+            elif not has_come:  # its client left just when its turn came
+                self.made()
+
+    def made(self) -> None:
+        if self._makers:
+            self._makers.popleft().resolve(None)  # who is next makes its own: nobody can come in between
+        else:
+            self._is_making = False
 
     def call_next(self) -> None:
         """Call as many from the line as there may be room for; who finds none after all waits again."""

@@ -13,6 +13,7 @@ from zurau.log.segment import Segment
 from zurau.log.segment_files import open_segment
 from zurau.log.settings import LogSettings
 from zurau.ports import Disk
+from zurau.settings import INT64_MAX
 
 #: New segments at a time: what replaces them is swapped in on the loop.
 DIRTY_SEGMENTS_MAX = 200
@@ -68,7 +69,9 @@ def _compactable(
     segments: Sequence[Segment], settings: LogSettings, *, compacted_offset: Offset, upto_offset: Offset, now_ms: int
 ) -> list[Segment]:
     """The oldest segments, as far as they may be compacted, and some at a time; never the one that is written to."""
-    newest_ms = now_ms - settings.min_compaction_lag_ms
+    lag_ms = settings.min_compaction_lag_ms
+    # Without a lag nobody looks at times, as in Kafka: a record from the future would keep all behind it.
+    newest_ms = now_ms - lag_ms if lag_ms else INT64_MAX
     old = takewhile(lambda one: one.end.offset <= upto_offset and one.max_timestamp <= newest_ms, segments[:-1])
     clean_count = bisect_right(segments, compacted_offset, key=lambda one: one.end.offset)
     return list(islice(old, clean_count + DIRTY_SEGMENTS_MAX))

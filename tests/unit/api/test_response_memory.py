@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zurau.api.response_memory import SMALL_BYTES, ResponseMemory, ResponseShare
+from zurau.api.response_memory import SMALL_BYTES, WAIT_MS_MIN, ResponseMemory, ResponseShare
 from zurau.counters import Counters
 from zurau.pending import start
 from zurau.settings import MIB
@@ -61,3 +61,37 @@ def test_a_share_gives_back_exactly_what_it_took():
     assert counters.response_bytes == share.held_bytes == 700
     share.settle(0)
     assert counters.response_bytes == 0
+
+
+def test_long_answers_are_made_one_after_the_other():
+    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    making = [start(memory.may_make(clock)) for _ in range(3)]
+    assert [each.is_done for each in making] == [True, False, False]
+    memory.made()
+    assert [each.is_done for each in making] == [True, True, False]
+    memory.made()
+    memory.made()
+    assert start(memory.may_make(clock)).result()
+
+
+def test_whoever_leaves_the_line_of_makers_keeps_nobody_waiting():
+    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    resumed = []
+    first, waiting = start(memory.may_make(clock)), start(memory.may_make(clock))
+    leaving, last = start(memory.may_make(clock), resumed.append), start(memory.may_make(clock))
+    assert first.result()
+    waiting.end()
+    memory.made()
+    assert resumed == [leaving]  # its turn has come, and it has not gone on yet
+    leaving.end()
+    assert last.result()
+
+
+def test_no_long_answer_is_made_without_room():
+    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    memory.changed(MIB)
+    refused, later = start(memory.may_make(clock)), start(memory.may_make(clock))
+    clock.advance(WAIT_MS_MIN)
+    assert refused.result() is False
+    memory.changed(-MIB)
+    assert later.result()

@@ -58,6 +58,14 @@ def test_nothing_at_or_above_the_bound_is_compacted(bench):
     assert bench.log.plan_compaction(10_000, 0) is None
 
 
+def test_without_a_lag_records_from_the_future_are_compacted_too(bench):
+    for value in (b"1", b"2"):
+        bench.append(NewRecord(b"a", value, timestamp=10_000 + DAY_MS))
+    close_segment(bench)
+    assert bench.compact(now_ms=10_000)
+    assert contents(bench) == [(1, b"a", b"2")]
+
+
 def test_what_is_not_flushed_is_not_compacted(bench):
     put(bench, (b"a", b"1"))
     put(bench, (b"filler", bytes(400)))

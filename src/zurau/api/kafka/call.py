@@ -58,14 +58,3 @@ class Call(msgspec.Struct):
         self.item_count += len(items)
         self.takes_long = self.takes_long or self.item_count > LONG
         return InTurns(items, self.turns)
-
-    async def may_answer(self, answer_bytes: int) -> bool:
-        """Whether there is memory for a large answer, which it has from now on; waits a while until there is."""
-        self.takes_long = True
-        if self.responses is None:
-            return True
-        memory = self.responses.memory
-        if not (memory.room() or await memory.wait_for_room(0, self.broker.clock)):
-            return False
-        self.responses.take(answer_bytes)
-        return True

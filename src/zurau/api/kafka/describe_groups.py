@@ -23,8 +23,7 @@ from zurau.wire.kafka.messages.describe_groups import (
 from zurau.wire.kafka.schema import NOT_ASKED_FOR
 
 NOT_FOUND_SINCE = 6
-#: From this size on an answer's memory is counted before it is made: what members have said, once for each time that
-#: their group is named.
+#: From this size on an answer is long: what members have said, once for each time that their group is named.
 LARGE_BYTES = 64 * KIB
 ON_GROUP = sum(1 << bit for bit in (Operation.READ, Operation.DELETE, Operation.DESCRIBE))
 
@@ -39,21 +38,12 @@ async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsRe
     size = sum([sizes[group_id] async for group_id in call.in_turns(request.groups)])
     if size > RESPONSE_BYTES_MAX:
         raise ProtocolViolation(f"members of these groups have said {size} bytes; describe fewer groups at a time")
-    if size > LARGE_BYTES and not await call.may_answer(size):
-        described = {group_id: _without_memory(group_id) async for group_id in call.in_turns(described)}
+    call.takes_long = call.takes_long or size > LARGE_BYTES
     return DescribeGroupsResponse(groups=[described[group_id] async for group_id in call.in_turns(request.groups)])
 
 
 def _opaque_bytes(group: DescribedGroup) -> int:
     return sum(len(member.member_metadata) + len(member.member_assignment) for member in group.members)
-
-
-def _without_memory(group_id: str) -> DescribedGroup:
-    return DescribedGroup(
-        error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        error_message="there is no memory for the answer now; ask again, or for fewer groups",
-        group_id=group_id,
-    )
 
 
 async def _describe(group_id: str, operations: int, call: Call) -> DescribedGroup:

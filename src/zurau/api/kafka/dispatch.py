@@ -7,10 +7,12 @@ from collections.abc import Generator
 from zurau.api.client import Client
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.handlers import HANDLERS
+from zurau.api.response_memory import ResponseShare
 from zurau.api.turns import finish_in_turns
 from zurau.broker.authorization import authorize
 from zurau.broker.broker import Broker
 from zurau.broker.last_seen import Kind
+from zurau.errors import ProtocolViolation
 from zurau.pending import Pending, done, start
 from zurau.ports import Buffer
 from zurau.settings import KIB
@@ -65,9 +67,32 @@ async def _respond(header: RequestHeader, request: Message, call: Call) -> Answe
     response = await handler.handle(request, call)
     if response is None:
         return []
-    if call.takes_long:
-        return await finish_in_turns(encode_response_in_steps(header, response), call.turns)
-    return encode_response(header, response)
+    if not call.takes_long:
+        return encode_response(header, response)
+    steps = encode_response_in_steps(header, response)
+    if call.responses is None or header.api_key in _SEEN_AS:  # what these read is counted as they read it
+        return await finish_in_turns(steps, call.turns)
+    return await _encode_long(steps, call.responses, call)
+
+
+async def _encode_long(steps: Generator[int, None, Answer], responses: ResponseShare, call: Call) -> Answer:
+    """With its memory counted as it grows."""
+    if not await responses.memory.may_make(call.broker.clock):
+        raise ProtocolViolation("there is no memory for its answer, and others do not take theirs")
+    try:
+        return await finish_in_turns(_counted(steps, responses), call.turns)
+    finally:
+        responses.memory.made()
+
+
+def _counted(steps: Generator[int, None, Answer], responses: ResponseShare) -> Generator[None, None, Answer]:
+    while True:
+        try:
+            responses.take(next(steps))
+        except StopIteration as finished:
+            answer: Answer = finished.value
+            return answer
+        yield
 
 
 async def _respond_in_turns(

@@ -117,19 +117,21 @@ def encode_response(header: RequestHeader, response: Message) -> list[Buffer]:
     return _framed(header, encode(response, header.api_version))
 
 
-def encode_response_in_steps(header: RequestHeader, response: Message) -> Generator[None, None, list[Buffer]]:
-    """As `encode_response`, for answers that may take long. Raises `ProtocolViolation` when it gets too large."""
+def encode_response_in_steps(header: RequestHeader, response: Message) -> Generator[int, None, list[Buffer]]:
+    """As `encode_response`, for answers that may take long: yields by how much it has grown. Raises
+    `ProtocolViolation` when it gets too large."""
     size_bytes, steps = 0, encode_in_steps(response, header.api_version)
     while True:
         try:
-            size_bytes += next(steps)
+            more_bytes = next(steps)
         except StopIteration as finished:
             return _framed(header, finished.value)
+        size_bytes += more_bytes
         if size_bytes > RESPONSE_BYTES_MAX:
             raise ProtocolViolation(
                 f"the answer to {APIS[header.api_key].name} has more than {RESPONSE_BYTES_MAX} bytes; ask for less"
             )
-        yield
+        yield more_bytes
 
 
 def _framed(header: RequestHeader, chunks: list[Buffer]) -> list[Buffer]:

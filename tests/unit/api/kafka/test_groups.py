@@ -332,14 +332,14 @@ def test_groups_whose_members_say_more_than_an_answer_holds_are_described_in_sev
         broker.tell(DescribeGroupsRequest(groups=[GROUP] * 3), 5)
 
 
-def test_without_memory_for_what_members_have_said_a_group_is_described_later(broker):
+def test_the_memory_of_a_long_answer_is_counted_and_without_any_it_is_not_made(broker):
     sync(broker, join(broker, protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(70_000))]))
-    memory = ResponseMemory(100_000, Counters())
+    memory = ResponseMemory(1_000_000, Counters())
     client = CLIENT._replace(responses=ResponseShare(memory))
-    memory.changed(100_000)
-    (refused,) = broker.tell(DescribeGroupsRequest(groups=[GROUP]), 5, client).groups
-    assert (refused.error_code, refused.members) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, [])
-    memory.changed(-100_000)
-    (described,) = broker.tell(DescribeGroupsRequest(groups=[GROUP]), 5, client).groups
-    assert (described.error_code, len(described.members)) == (ErrorCode.NONE, 1)
-    assert memory.held_bytes > 70_000
+    request = DescribeGroupsRequest(groups=[GROUP] * 101)
+    memory.changed(1_000_000)
+    with pytest.raises(ProtocolViolation, match="no memory for its answer"):
+        broker.tell(request, 5, client)
+    memory.changed(-1_000_000)
+    assert len(broker.tell(request, 5, client).groups) == 101
+    assert memory.held_bytes > 70_000 * 80
