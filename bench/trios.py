@@ -10,6 +10,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -40,12 +41,25 @@ class Trio:
         os.kill(self.pids[broker], signal.SIGKILL)
 
     def make_topic(self, name: str, partitions: int) -> None:
+        from confluent_kafka import KafkaError, KafkaException
         from confluent_kafka.admin import AdminClient, NewTopic
 
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         topic = NewTopic(name, partitions, len(BROKERS), config=dict(TOPICS[self.name]))
-        (made,) = admin.create_topics([topic], operation_timeout=60, request_timeout=60).values()
-        made.result(timeout=60)
+        deadline = time.monotonic() + 60
+        while True:
+            (made,) = admin.create_topics([topic], operation_timeout=60, request_timeout=60).values()
+            try:
+                made.result(timeout=60)
+            except KafkaException as refused:
+                code = refused.args[0].code()
+                if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                    return  # it was made the time before
+                # On a busy machine the controller may change just then, and nobody knows whether it was made.
+                if code != KafkaError.NOT_CONTROLLER or time.monotonic() > deadline:
+                    raise
+            else:
+                return
 
     def leader_of(self, topic: str, partition: int = 0) -> tuple[int, int]:
         """Its id and its port."""

@@ -13,13 +13,14 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from broker_process import ZurauBroker
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from driver import wait_until
 
@@ -31,6 +32,18 @@ TOPIC = "survivors"
 GROUP = "survivors-group"
 PARTITIONS = 3
 QUIET = {"log_level": 0}
+#: Who leads or coordinates has changed, or is just being decided.
+LOOK_AGAIN = {
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError._TRANSPORT,
+}
+Answer = TypeVar("Answer")
 
 
 class KilledLeaders:
@@ -213,15 +226,27 @@ def max_offsets(places) -> dict[int, int]:
     return highest
 
 
+def answered(ask: Callable[[], Answer]) -> Answer:
+    """On three brokers somebody else may lead just now: these questions are asked once, and it is for us to repeat."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if time.monotonic() > deadline or error.args[0].code() not in LOOK_AGAIN:
+                raise
+        time.sleep(0.05)
+
+
 def end_offset(bootstrap: str, partition: int) -> int:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", **QUIET})
-    _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=30)
+    _, end = answered(lambda: consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=30))
     consumer.close()
     return end
 
 
 def committed_offset(bootstrap: str, partition: int) -> int:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
-    (found,) = consumer.committed([TopicPartition(TOPIC, partition)], timeout=30)
+    (found,) = answered(lambda: consumer.committed([TopicPartition(TOPIC, partition)], timeout=30))
     consumer.close()
     return -1 if found.offset == OFFSET_INVALID else found.offset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 
 from zurau.api.kafka import authorized_operations
 from zurau.api.kafka.call import Call
@@ -38,10 +38,10 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
         if request.allow_auto_topic_creation:
             names = [name for name, _ in wanted if name is not None]
             refusals = await create_missing_topics(names, call.caller, broker)
-        known = [topic async for topic in _known(wanted, call)]
+        known = await _known(wanted, call)
         if len(known) < len(wanted):
             await broker.controller.catch_up()
-            known = [topic async for topic in _known(wanted, call)]
+            known = await _known(wanted, call)
         await _wait_for_leaders(known, call)
         topics = [
             await _answer(name, TopicId(topic_id), refusals, request, call)
@@ -60,12 +60,13 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
     )
 
 
-async def _known(wanted: Collection[tuple[str | None, bytes]], call: Call) -> AsyncIterator[TopicImage]:
+async def _known(wanted: Collection[tuple[str | None, bytes]], call: Call) -> list[TopicImage]:
     image = call.broker.image
-    async for name, topic_id in call.in_turns(wanted):
-        topic = image.topics.get(name) if name is not None else image.topics_by_id.get(TopicId(topic_id))
-        if topic is not None:
-            yield topic
+    found = [
+        image.topics.get(name) if name is not None else image.topics_by_id.get(TopicId(topic_id))
+        async for name, topic_id in call.in_turns(wanted)
+    ]
+    return [topic for topic in found if topic is not None]
 
 
 async def _wait_for_leaders(topics: Collection[TopicImage], call: Call) -> None:
