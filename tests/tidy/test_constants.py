@@ -27,7 +27,7 @@ FIXED = {
         api.kafka.list_offsets.EARLIEST_PENDING_UPLOAD
         api.kafka.describe_client_quotas.THIS_NAME api.kafka.elect_leaders.PREFERRED api.kafka.elect_leaders.UNCLEAN
         api.kafka.no_authorizer.CODE
-        api.kafka.fetch_session.FIRST_EPOCH
+        api.kafka.fetch_session.FIRST_EPOCH api.kafka.session.JOIN_GROUP
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET

@@ -38,6 +38,8 @@ FRAMES_MAX = 64
 FRAME_BYTES = 400
 #: A produce that waits for a worker is counted from this size on.
 LARGE_FRAME_BYTES = 64 * KIB
+#: A join may wait for half an hour. It has few fields: who holds most is closed first, and that should not be others.
+JOIN_GROUP = 11
 #: A request that waits takes up to eight times its frame (a fetch of many partitions), large fields only once.
 DECODED_TIMES = 8
 DECODED_BYTES_MAX = 8 * MIB
@@ -186,7 +188,9 @@ class KafkaSession:
         started = _Started(pending, len(frame), 0)
         self._outbox.append(started)
         self._outbox_bytes += started.request_bytes
-        if not is_produce:
+        if self._header.api_key == JOIN_GROUP:
+            self._hold(started, started.request_bytes)
+        elif not is_produce:
             size = started.request_bytes
             self._hold(started, size + min((DECODED_TIMES - 1) * size, DECODED_BYTES_MAX))
         elif started.request_bytes >= LARGE_FRAME_BYTES:

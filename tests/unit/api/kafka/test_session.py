@@ -16,6 +16,8 @@ from zurau.simulation.client import SimulatedClient
 from zurau.wire.kafka.frames import RequestHeader, decode_response, encode_request
 from zurau.wire.kafka.messages.api_versions import ApiVersionsRequest
 from zurau.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from zurau.wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from zurau.wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from zurau.wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from zurau.wire.kafka.schema import Message
 
@@ -27,7 +29,7 @@ POLL = FetchRequest(
         FetchTopic(topic="t", partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)])
     ],
 )
-VERSIONS = {HELLO.api_key: 3, POLL.api_key: 12, ProduceRequest.api_key: 9}
+VERSIONS = {HELLO.api_key: 3, POLL.api_key: 12, ProduceRequest.api_key: 9, JoinGroupRequest.api_key: 2}
 
 
 class Driver:
@@ -135,6 +137,17 @@ def test_what_waits_is_counted_and_given_back_when_the_connection_ends(driver, b
     driver.session.end()
     assert driver.session.held_bytes == 0
     assert len(broker.broker.partition("t", 0)._readers) == 0
+
+
+def test_a_join_that_waits_is_counted_with_the_bytes_that_it_came_in(driver, broker):
+    broker.tell(FindCoordinatorRequest(key="readers"), 3)
+    broker.clock.advance(1000)
+    large = JoinGroupRequestProtocol(name="range", metadata=bytes(10_000))
+    join = JoinGroupRequest(group_id="readers", session_timeout_ms=10_000, protocol_type="consumer", protocols=[large])
+    driver.send(join)
+    broker.clock.advance(1)
+    assert driver.answered == []
+    assert 10_000 < driver.session.held_bytes < 11_000
 
 
 def test_what_one_read_brings_is_taken_apart_piece_by_piece(driver, broker):
