@@ -202,7 +202,8 @@ class LogSettings:
         "min.insync.replicas",
         at_least=1,
         at_most=INT32_MAX,
-        doc="Replicas that must be in sync for acks=all to be accepted.",
+        doc="Replicas that must be in sync for acks=all to be accepted. In mode quorum, where a majority commits, "
+        "acks=all waits until so many have stored it, if that is more than a majority.",
     )
 
     @property

@@ -65,7 +65,8 @@ class Partition:
     """A partition of which this broker holds a replica, and which it may lead."""
 
     __slots__ = (
-        "_admission", "_clock", "_established", "_flush_waiters", "_readers", "_refusals", "_restore_producers",
+        "_admission", "_clock", "_established", "_flush_waiters", "_readers", "_refusals", "_replicated_waiters",
+        "_restore_producers",
         "_validation", "_writers", "fault", "high_watermark", "leader", "leader_epoch", "leadership_listener", "leads",
         "log", "name", "on_commit", "producers", "shell", "topic_id",
     )  # fmt: skip
@@ -105,6 +106,8 @@ class Partition:
         self._writers = Waiters()
         self._readers = Waiters()
         self._flush_waiters = Waiters()
+        #: Who waits for more replicas than a majority.
+        self._replicated_waiters = Waiters()
         self._established: Pending[None] = Pending()
         self._refusals = Refusals(world.clock)
         self.leadership_listener: LeadershipListener | None = None
@@ -297,6 +300,11 @@ class Partition:
             self._writers.release(offset)
         if self._readers:
             self._readers.release(offset)
+        if self._replicated_waiters:
+            self.replicated_moved(self.shell.core.replicated_offset)
+
+    def replicated_moved(self, offset: Offset) -> None:
+        self._replicated_waiters.release(offset)
 
     def role_changed(self, role: Role, epoch: Epoch, leader: ReplicaId | None) -> None:
         """Who waits for a leader that is none any more, or another one's epoch, has no answer to expect."""
@@ -304,6 +312,7 @@ class Partition:
         if self.leads and any(mark.epoch < epoch for mark in self.log.epochs.marks):  # somebody led before
             self._refusals.leadership_began(self.name, self.log.end_offset)
         self._writers.fail_all(_leadership_has_changed(self.name))
+        self._replicated_waiters.fail_all(_leadership_has_changed(self.name))
         self._readers.fail_all(_leadership_has_changed(self.name))  # they look whether they may read on
         if self._established.is_done:
             self._established = Pending()
@@ -346,7 +355,7 @@ class Partition:
         self._fail_waiters(refused)
 
     def _fail_waiters(self, error: Refused) -> None:
-        for waiters in (self._writers, self._readers, self._flush_waiters):
+        for waiters in (self._writers, self._replicated_waiters, self._readers, self._flush_waiters):
             waiters.fail_all(error)
 
     def is_awaited(self, offset: Offset) -> bool:
@@ -372,6 +381,12 @@ class Partition:
         because somebody else leads."""
         return _DONE if self.high_watermark >= offset else self._wait(self._writers, offset)
 
+    def wait_replicated(self, offset: Offset) -> Pending[None]:
+        """As `wait_committed`, and stored by as many replicas as `min.insync.replicas` asks for (acks=all)."""
+        if self.log.settings.min_insync_replicas <= 2:  # a majority, or else it was refused before it was written
+            return self.wait_committed(offset)
+        return self._wait(self._replicated_waiters, offset, now=self.shell.core.replicated_offset)
+
     def wait_readable(self, offset: Offset) -> Pending[None]:
         """Done when everything below `offset` is committed, whoever wrote it."""
         return self._wait(self._readers, offset)
@@ -390,12 +405,14 @@ class Partition:
 
     def stop_waiting(self, offset: Offset, pending: Pending[None]) -> None:
         self._writers.forget(offset, pending)
+        self._replicated_waiters.forget(offset, pending)
         self._readers.forget(offset, pending)
 
     def settings_changed(self, settings: LogSettings) -> None:
         self.log.settings = settings
         self._admission = Admission(settings)
         self.shell.tell(SettingsChanged(replica_settings(settings)))
+        self.replicated_moved(self.shell.core.replicated_offset)
         self.shell.flushing.consider()
 
     # Getting smaller

@@ -36,6 +36,7 @@ from zurau.ports import World, WouldBlock
 from zurau.records.batch import BatchHeader, stamp
 from zurau.replica.core.effects import (
     AdvanceHighWatermark,
+    AdvanceReplicated,
     AdvanceStart,
     AlterPartition,
     Append,
@@ -68,6 +69,8 @@ class Owner(Protocol):
     """The partition whose replica it is: told of what clients can see."""
 
     def high_watermark_moved(self, offset: Offset) -> None: ...
+
+    def replicated_moved(self, offset: Offset) -> None: ...
 
     def role_changed(self, role: Role, epoch: Epoch, leader: ReplicaId | None) -> None: ...
 
@@ -429,6 +432,9 @@ class Shell:
     def _advance_high_watermark(self, effect: AdvanceHighWatermark) -> None:
         self._owner.high_watermark_moved(effect.high_watermark)
 
+    def _advance_replicated(self, effect: AdvanceReplicated) -> None:
+        self._owner.replicated_moved(effect.offset)
+
     def _established(self, _: LeadershipEstablished) -> None:
         self._owner.leadership_established()
 
@@ -486,6 +492,7 @@ _WORK: dict[type, Callable[[Shell, Any], None]] = {
     FetchSnapshot: Shell._fetch_snapshot,
     RestartLog: Shell._restart,
     AdvanceHighWatermark: Shell._advance_high_watermark,
+    AdvanceReplicated: Shell._advance_replicated,
     LeadershipEstablished: Shell._established,
     Refuse: Shell._refuse,
     RoleChanged: Shell._role_changed,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from three_brokers import IDS, Cluster
 
@@ -194,13 +196,66 @@ def test_a_broker_that_is_away_keeps_its_vote_on_the_metadata(cluster):
 
 
 @pytest.mark.parametrize(("mode", "wanted", "code"), [
-    ("quorum", "2", ErrorCode.NONE), ("quorum", "3", ErrorCode.NOT_ENOUGH_REPLICAS),
-    ("isr", "3", ErrorCode.NONE),
+    ("quorum", "2", ErrorCode.NONE), ("quorum", "3", ErrorCode.NONE), ("isr", "3", ErrorCode.NONE),
+    ("quorum", "4", ErrorCode.NOT_ENOUGH_REPLICAS),
 ])  # fmt: skip
 def test_acks_all_promises_as_many_copies_as_the_topic_asks_for_or_nothing(cluster, mode, wanted, code):
     cluster.create("t", replication_mode=mode, min_insync_replicas=wanted)
     cluster.pass_time(3000)
     assert cluster.produce("t", b"a") == code
+
+
+@pytest.fixture
+def on_all(cluster):
+    """A topic of which acks=all promises three copies, and who follows its leader."""
+    cluster.create("t", min_insync_replicas="3")
+    cluster.pass_time(3000)
+    leader = cluster.leader_of("t")
+    return cluster, leader, [node for node in cluster.nodes.values() if node is not leader]
+
+
+def write_one(leader):
+    """With acks=1; the offset behind it."""
+    client = SimulatedClient(leader)
+    result = client.produce("t", client.batch(b"a"), acks=1)
+    assert result.error_code == ErrorCode.NONE
+    return result.base_offset + 1
+
+
+def test_more_than_a_majority_is_refused_when_one_is_down_and_taken_when_it_is_back(on_all):
+    cluster, leader, (first, _) = on_all
+    first.lose_power()
+    cluster.pass_time(3000)
+    assert cluster.produce("t", b"a") == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert write_one(leader) > 0
+    first.start()
+    cluster.pass_time(10_000)
+    assert cluster.produce("t", b"c") == ErrorCode.NONE
+
+
+def test_what_a_majority_has_is_committed_and_not_acknowledged_until_the_third_has_it(on_all):
+    cluster, leader, (first, _) = on_all
+    partition = leader.broker.partitions["t", 0]
+    first.lose_power()
+    end = write_one(leader)
+    waiting = partition.wait_replicated(end)
+    cluster.pass_time(500)
+    assert (partition.high_watermark, waiting.is_done) == (end, False)
+    first.start()
+    cluster.pass_time(10_000)
+    assert waiting.is_done
+    assert first.broker.partitions["t", 0].log.end_offset == end
+
+
+def test_who_waits_for_all_is_acknowledged_when_the_topic_asks_for_a_majority(on_all):
+    cluster, leader, (first, _) = on_all
+    partition = leader.broker.partitions["t", 0]
+    first.lose_power()
+    end = write_one(leader)
+    waiting = partition.wait_replicated(end)
+    cluster.pass_time(500)
+    partition.settings_changed(replace(partition.log.settings, min_insync_replicas=2))
+    assert waiting.is_done
 
 
 def test_consumers_read_from_the_leader(cluster):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zurau.errors import CorruptData, ProtocolViolation
+from zurau.errors import CorruptData, ProtocolViolation, ReleaseTooOld
 from zurau.machines.machine import StateRecord
 from zurau.partition.replay import Replay
 from zurau.partition.snapshots import NO_SNAPSHOT, Snapshot
@@ -24,13 +24,15 @@ def words() -> list[bytes]:
 
 @pytest.fixture
 def apply(words):
-    """A machine to which `?` means nothing, and `!` is a violation."""
+    """A machine to which `?` means nothing, `!` is a violation, and `>` comes from a later release."""
 
     def apply(record: StateRecord, offset: int) -> None:
         if record.value == b"?":
             raise LookupError("nothing of that name")
         if record.value == b"!":
             raise ProtocolViolation("cannot be")
+        if record.value == b">":
+            raise ReleaseTooOld("start a later release")
         words.append(record.value)
 
     return apply
@@ -51,6 +53,13 @@ def test_everything_below_the_offset_is_applied_and_nothing_else(apply, partitio
     replay = Replay(partition, apply)
     replay.catch_up(2)
     assert (words, replay.next_offset) == ([b"a", b"b"], 2)
+
+
+def test_a_record_of_a_later_release_is_not_called_damage(apply, partition, words, write):
+    write(b"a", b">")
+    with pytest.raises(ReleaseTooOld, match=r"^start a later release$"):
+        Replay(partition, apply).catch_up(2)
+    assert words == [b"a"]
 
 
 def test_a_snapshot_comes_first_and_the_log_goes_on_from_there(apply, partition, words, write):

@@ -361,6 +361,16 @@ def test_a_learner_that_was_caught_up_and_is_dead_does_not_become_a_voter(make, 
     assert leader.is_caught_up(leader.id)
 
 
+def test_voters_change_also_while_the_leaders_disk_is_busy(make, ids):
+    leader, learner = make(voters="1a"), ids("2a")[0]
+    leader.step(TimePassed(), 0)
+    leader.step(Flushed(1), 0)
+    leader.step(RecordsWritten(1), 0)
+    leader.step(Received(Fetch(learner, 1, 1, Position(1, 1), 0)), 0)
+    leader.step(VoterChangeAsked(add=learner), 1)
+    assert leader.voters == ids("1a 2a")
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [("2a", "that would change nothing, or leave nobody"), ("4a", "4a is not caught up")],

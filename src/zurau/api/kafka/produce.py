@@ -168,7 +168,7 @@ def _known(outcome: Outcome) -> Outcome:
 
 
 def _written(partition: Partition, appended: Appended, acks: int) -> _Written:
-    committed = partition.wait_committed(appended.next_offset) if acks == ACKS_ALL else _DONE
+    committed = partition.wait_replicated(appended.next_offset) if acks == ACKS_ALL else _DONE
     return _Written(partition, appended, committed)
 
 

@@ -91,6 +91,14 @@ class AdvanceHighWatermark(msgspec.Struct, gc=False):
     high_watermark: Offset
 
 
+class AdvanceReplicated(msgspec.Struct, gc=False):
+    """What is below this is committed, and stored by so many voters: as many as `min.insync.replicas` asks for, where
+    that is more than two. Whoever waits for them is done."""
+
+    offset: Offset
+    voter_count: int
+
+
 class LeadershipEstablished(msgspec.Struct, gc=False):
     """The leader's mark is committed, so its high watermark is the true one: end offsets may be told from now on, and
     what was written before this epoch may be loaded. Said once in a leadership, also when no high watermark moves."""
@@ -129,6 +137,7 @@ Effect = (
     | FetchSnapshot
     | RestartLog
     | AdvanceHighWatermark
+    | AdvanceReplicated
     | LeadershipEstablished
     | Refuse
     | RoleChanged

@@ -154,7 +154,12 @@ class ReplicaCore(ABC):
     @property
     @abstractmethod
     def acknowledging(self) -> int:
-        """How many replicas have a record for certain when it is committed."""
+        """How many replicas have a record for certain when it is acknowledged."""
+
+    @property
+    def replicated_offset(self) -> Offset:
+        """What is below it is committed, and stored by as many replicas as `min.insync.replicas` asks for."""
+        return self.high_watermark
 
     # What it is told
 

@@ -7,7 +7,8 @@ the last to hear that there is another.
 
 from __future__ import annotations
 
-from zurau.replica.core.effects import Refuse
+from zurau.ids import Offset
+from zurau.replica.core.effects import AdvanceReplicated, Refuse
 from zurau.replica.core.events import RecordsWritten, TransferAsked, VoterChangeAsked
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.items import Batch
@@ -31,6 +32,8 @@ class Leader(Serving):
         self._begin_again_ms = state.now_ms
         self._successor: ReplicaId | None = None
         self._hand_over_until_ms = 0
+        #: What has been said of `replicated_offset`.
+        self._told_replicated: Offset = -1
         #: Why nothing is written; None when it is.
         self.refusal: str | None = None
 
@@ -112,8 +115,11 @@ class Leader(Serving):
         if progress is None:
             return None
         cause = None
-        if message.position.offset > self._state.high_watermark or not self.is_established or not self._state.is_voter:
+        state = self._state
+        if message.position.offset > state.high_watermark or not self.is_established or not state.is_voter:
             cause = self._count()
+        elif state.settings.in_sync_min > 2:
+            self._tell_replicated()
         if self._successor is not None:
             cause = cause or self._maybe_hand_over()
         self.tell(progress)
@@ -131,10 +137,31 @@ class Leader(Serving):
         moved = state.raise_high_watermark(offset)
         if not self.is_established:
             self.establish()
+        if state.settings.in_sync_min > 2:
+            self._tell_replicated()
         if moved and self._followers:
             self.tell_news()
         voted_out = not state.is_voter and state.membership.is_settled(state.high_watermark)
         return self.resign() if voted_out else None
+
+    @property
+    def replicated_offset(self) -> Offset:
+        """What is committed, and stored by as many voters as are asked for: a majority, or more; -1 if there are not so
+        many."""
+        state = self._state
+        voters, wanted = state.membership.voters, state.settings.in_sync_min
+        if wanted <= majority(len(voters)):
+            return state.high_watermark
+        if wanted > len(voters):
+            return -1
+        return min(state.high_watermark, sorted(map(self.stored_by, voters))[-wanted])
+
+    def _tell_replicated(self) -> None:
+        """Of two voters a majority is both, so only who asks for more than two is told more than the high watermark."""
+        offset = self.replicated_offset
+        if offset not in (-1, self._told_replicated):
+            self._told_replicated = offset
+            self._state.effects.append(AdvanceReplicated(offset, self._state.settings.in_sync_min))
 
     # Others in the lead
 

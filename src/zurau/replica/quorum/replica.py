@@ -95,7 +95,16 @@ class Replica(ReplicaCore):
 
     @property
     def acknowledging(self) -> int:
-        return majority(len(self._state.voters))
+        """A majority; and where more are asked for, as many as keep up."""
+        decisive = majority(len(self._state.voters))
+        if self._state.settings.in_sync_min <= decisive:
+            return decisive
+        return max(decisive, sum(map(self.is_caught_up, self._state.voters)))
+
+    @property
+    def replicated_offset(self) -> Offset:
+        role = self._role
+        return role.replicated_offset if isinstance(role, Leader) else self.high_watermark
 
     def refusal(self, *, acks_all: bool) -> str | None:  # noqa: ARG002 - a majority decides, whoever waits for it
         role = self._role

@@ -159,7 +159,7 @@ class SimulatedCluster:
         brokers = (node.broker for node in self.nodes if node.broker is not None)
         topics = (broker.image.topics[name.topic] for broker in brokers if name.topic in broker.image.topics)
         found = [PartitionId(topic.topic_id, name.partition) for topic in topics][:1]
-        return self.checks.committed_upto(found[0]) if found else NEVER
+        return self.checks.committed_upto(found[0], self.swarm.log_settings.min_insync_replicas) if found else NEVER
 
     # Its life
 

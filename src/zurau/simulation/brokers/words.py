@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zurau.replica.core.effects import (
     AdvanceHighWatermark,
+    AdvanceReplicated,
     AdvanceStart,
     AlterPartition,
     Append,
@@ -120,6 +121,8 @@ def _rare_effect_in_words(effect: Effect) -> str:
     match effect:
         case StartFlush(number):
             return f"begins to flush ({number})"
+        case AdvanceReplicated(offset, voter_count):
+            return f"has {offset} stored by {voter_count}"
         case LeadershipEstablished(epoch):
             return f"is established as leader of epoch {epoch}"
         case Refuse(reason):

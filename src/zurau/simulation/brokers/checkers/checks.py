@@ -61,9 +61,11 @@ class Checks:
         for checker in self._world:
             checker.look()
 
-    def committed_upto(self, partition: PartitionId) -> Offset:
-        """What some replica has released."""
-        return self._truths[partition].end
+    def committed_upto(self, partition: PartitionId, copies: int) -> Offset:
+        """What some replica has released; and so many have stored, if that is more than one."""
+        truth = self._truths[partition]
+        stored = sorted((view.counted.offset for view in truth.replicas.values()), reverse=True)
+        return truth.end if copies == 1 else min([truth.end, *stored[copies - 1 : copies]])
 
     def said(self, node: SimulatedNode, sessions: Sessions, to: BrokerId, it: Said) -> None:
         broker = node.watched

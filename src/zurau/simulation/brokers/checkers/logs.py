@@ -8,7 +8,15 @@ from zlib import crc32
 from zurau.epochs import NO_EPOCH, EpochMark
 from zurau.ids import Epoch, Offset
 from zurau.partition.runs import batches_of
-from zurau.replica.core.effects import AdvanceHighWatermark, Append, Effect, RestartLog, RoleChanged, Truncate
+from zurau.replica.core.effects import (
+    AdvanceHighWatermark,
+    AdvanceReplicated,
+    Append,
+    Effect,
+    RestartLog,
+    RoleChanged,
+    Truncate,
+)
 from zurau.replica.core.events import Event
 from zurau.replica.core.identity import PartitionId, ReplicaId
 from zurau.replica.core.replica import ReplicaCore
@@ -99,19 +107,37 @@ class CommittedIsOnAMajority(Checker):
         if not isinstance(core, Replica) or core.role is not Role.LEADER:
             return
         voters = core.membership.voters
-        have = [voter for voter in voters if self._has(step, voter, it.high_watermark)]
+        have = [voter for voter in voters if self.has(step, voter, it.high_watermark)]
         self.require(
             len(have) >= majority(len(voters)),
             lambda: f"{self.name(step)} committed {it.high_watermark}, and of {names(voters)} only {names(have)} have",
         )
 
     @staticmethod
-    def _has(step: Step, voter: ReplicaId, upto: Offset) -> bool:
+    def has(step: Step, voter: ReplicaId, upto: Offset) -> bool:
         view = step.truth.replicas.get(voter)
         if view is None or view.counted.offset < upto or view.counted.epoch < step.core.epoch:
             return False
         mine = step.view.epoch_before(upto)
         return mine == NO_EPOCH or view.epoch_before(upto) in (mine, NO_EPOCH)
+
+
+class ReplicatedIsWhereItWasAskedFor(Checker):
+    """When a leader that was elected says that an offset is stored by as many as were asked for, these have flushed
+    everything before it, and it is committed."""
+
+    watches = (AdvanceReplicated,)
+
+    def see(self, step: Step, it: Effect | Event) -> None:
+        assert isinstance(it, AdvanceReplicated)
+        core = step.core
+        assert isinstance(core, Replica), "only votes make a majority"
+        voters, wanted = core.membership.voters, it.voter_count
+        have = [voter for voter in voters if CommittedIsOnAMajority.has(step, voter, it.offset)]
+        self.require(
+            len(have) >= wanted and it.offset <= core.high_watermark,
+            lambda: f"{self.name(step)} replicated {it.offset} to {wanted}, and of {names(voters)} {names(have)} have",
+        )
 
 
 class LeadersAreComplete(Checker):
@@ -203,6 +229,7 @@ LOG_CHECKERS: tuple[type[Checker], ...] = (
     NothingCommittedIsTruncated,
     SnapshotsReplaceNothingCommitted,
     CommittedIsOnAMajority,
+    ReplicatedIsWhereItWasAskedFor,
     LogsMatch,
     WhatWasFlushedIsThere,
 )
