@@ -17,23 +17,24 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from zurau.alarm import Alarm
 from zurau.epochs import EpochMark, Position
 from zurau.errors import CorruptData, DiskFault, FlushFailed, OffsetOutOfRange
-from zurau.ids import Epoch, Offset
+from zurau.ids import Offset
 from zurau.journal.journal import LogNotes
 from zurau.log.log import Log
 from zurau.partition.flushing import RETRY_FLUSH_MS, LogFlushing
 from zurau.partition.outbox import Outbox
+from zurau.partition.owner import Owner
 from zurau.partition.runs import Write, split_runs, writes_of
 from zurau.partition.voters import encode_voters
 from zurau.pending import Pending, done
 from zurau.ports import World, WouldBlock
-from zurau.records.batch import BatchHeader, stamp
+from zurau.records.batch import stamp
 from zurau.replica.core.effects import (
     AdvanceHighWatermark,
     AdvanceReplicated,
@@ -53,7 +54,7 @@ from zurau.replica.core.effects import (
     Truncate,
 )
 from zurau.replica.core.events import Event, Flushed, TimePassed
-from zurau.replica.core.identity import PartitionId, ReplicaId
+from zurau.replica.core.identity import PartitionId
 from zurau.replica.core.items import Batch
 from zurau.replica.core.membership import Membership
 from zurau.replica.core.replica import ReplicaCore
@@ -63,34 +64,6 @@ from zurau.replica.core.settings import NEVER_MS
 log = logging.getLogger("zurau.replica")
 
 _DONE = done(None)
-
-
-class Owner(Protocol):
-    """The partition whose replica it is: told of what clients can see."""
-
-    def high_watermark_moved(self, offset: Offset) -> None: ...
-
-    def replicated_moved(self, offset: Offset) -> None: ...
-
-    def role_changed(self, role: Role, epoch: Epoch, leader: ReplicaId | None) -> None: ...
-
-    def leadership_established(self) -> None: ...
-
-    def replicated(self, header: BatchHeader) -> None:
-        """A follower has written a batch of its leader's."""
-
-    def recover_producers(self) -> object:
-        """Read the producers' state again from the shortened log. Blocks: it is called in a worker."""
-
-    def truncated(self, producers: Any) -> None:
-        """The log was shortened; this is what was read."""
-
-    def flushed_moved(self, offset: Offset) -> None: ...
-
-    def storage_fault(self, fault: DiskFault | None) -> None:
-        """Nothing can be made safe at present; None: it can again."""
-
-    def is_awaited(self, offset: Offset) -> bool: ...
 
 
 class _MoveStart(NamedTuple):
