@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
 from zurau.client.offsets import end_offsets, start_offsets
 from zurau.client.producer import Producer, ProducerSettings
+from zurau.errors import ZurauError
 from zurau.ids import TopicPartition
 from zurau.records.compression import Compression
 from zurau.records.record import Record
@@ -118,7 +121,8 @@ def classes_ready() -> None:
     with archive.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
-            make_archive()
+            with suppress(ZurauError, subprocess.TimeoutExpired):  # a test of its own says so; others only take longer
+                make_archive()
 
 
 @pytest.fixture(scope="session")
