@@ -76,6 +76,15 @@ def test_an_empty_snapshot_says_nothing(apply, partition):
     assert replay.next_offset == 0
 
 
+def test_a_record_of_a_later_release_is_said_to_be_that_and_not_damage(partition, write):
+    def apply(record: StateRecord, offset: int) -> None:
+        raise ReleaseTooOld("start a later release")
+
+    write(b"a")
+    with pytest.raises(ReleaseTooOld, match=r"^start a later release$"):
+        Replay(partition, apply).catch_up(1)
+
+
 def test_a_snapshot_of_more_than_the_log_holds_is_not_taken(apply, partition):
     with pytest.raises(CorruptData, match=r"its snapshot of offset 7 does not fit; restore its directory"):
         Replay(partition, apply).restore(Snapshot(7, [StateRecord(None, b"state")]))

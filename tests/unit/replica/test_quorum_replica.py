@@ -429,3 +429,11 @@ def test_who_knows_nobody_asks_the_brokers_that_it_is_told_of(make, ids):
     assert not sent(follower.step(TimePassed(), 0), Fetch)
     assert follower.step(BrokersKnown((BrokerId(1),)), 0) == ()
     assert [effect.to for effect in follower.step(TimePassed(), 1000) if isinstance(effect, Send)] == [1]
+
+
+def test_voters_may_change_while_records_wait_for_the_disk(make, ids):
+    leader = elected(make, ids)
+    leader.step(Received(Fetch(ids("2a")[0], 1, 1, Position(1, 0), 0)), 1000)
+    leader.step(RecordsWritten(1), 1001)
+    leader.step(VoterChangeAsked(remove=ids("3a")[0]), 1002)
+    assert leader.voters == ids("1a 2a")
