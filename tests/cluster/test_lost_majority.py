@@ -55,6 +55,16 @@ def is_whole(cluster: Cluster) -> bool:
         return all(len(each.in_sync) == 3 for topic in topics for each in topic.partitions)
 
 
+def has_everything(cluster: Cluster) -> bool:
+    """Whether all brokers have written the same: brokers may not have told each other yet how far they are."""
+
+    def written(broker: int) -> list[int]:
+        directories = [cluster.directory_of(broker) / str(name) for name in QUORUM + ISR]
+        return [sum(path.stat().st_size for path in each.glob("*.log")) for each in directories]
+
+    return written(1) == written(2) == written(3)
+
+
 def recover(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "zurau", "cluster", "recover", str(cluster.directory_of(3)), "--gone", "1,2"]
     return subprocess.run([*command, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -74,7 +84,7 @@ def three():
 
 def test_the_last_broker_goes_on_alone_and_two_empty_ones_join_it(three):
     write(three, QUORUM + ISR, 0, COUNT)
-    wait_until(lambda: is_whole(three), "not everything has three replicas")
+    wait_until(lambda: is_whole(three) and has_everything(three), "not everything has three replicas")
     running = recover(three)
     assert "stop it first" in running.stderr, running.stderr
     for broker in (1, 2):
