@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable
 
 from zurau.node.threads import Completions
@@ -44,13 +43,15 @@ class FlushThreads:
         #: would be flushed alone, and the threads fight with the loop for the interpreter meanwhile.
         self._asked_now: list[tuple[Hashable, Flush]] = []
         self._threads: list[threading.Thread] = []
-        #: Guards what follows; threads wait on it for something to do.
-        self._changed = threading.Condition()
+        #: Guards what follows.
+        self._lock = threading.Lock()
         self._waiting: FairOrder[Flush] = FairOrder()
         self._is_stopping = False
         #: How many flushes of each client are under way.
-        self._under_way: Counter[Hashable] = Counter()
-        self._idle_count = 0
+        self._under_way: dict[Hashable, int] = {}
+        #: Threads with nothing to do, each by a lock that it waits for. Not a `Condition`: that is Python, and makes a
+        #: lock for each wait, while the loop wants the interpreter to tell who waits for the flush that was done.
+        self._idle: list[threading.Lock] = []
         self._is_flushing_all = False
         #: How long the last flush of a single log took, in seconds; None: that is not known.
         self._alone_s: float | None = None
@@ -72,9 +73,9 @@ class FlushThreads:
         What was asked for is not flushed by that: whoever stops a broker flushes everything at once.
         """
         self._asked_now = []
-        with self._changed:
+        with self._lock:
             self._is_stopping = True
-            self._changed.notify_all()
+            self._wake(len(self._idle))
         for thread in self._threads:
             thread.join()
 
@@ -82,19 +83,27 @@ class FlushThreads:
         asked, self._asked_now = self._asked_now, []
         if not asked:
             return
-        with self._changed:
+        with self._lock:
             for client, flush in asked:
                 self._waiting.add(client, flush)
             wanted = 1 if self._can_be_together() else len(self._waiting)  # others would wake up for nothing
-            self._changed.notify(wanted)
-            missing = min(wanted - self._idle_count, FLUSH_THREADS - len(self._threads))
+            missing = min(wanted - self._wake(wanted), FLUSH_THREADS - len(self._threads))
         for _ in range(missing):
             thread = threading.Thread(target=self._work, name=f"flush-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
+    def _wake(self, wanted: int) -> int:
+        """Returns how many had nothing to do."""
+        woken = min(wanted, len(self._idle))
+        for _ in range(woken):
+            self._idle.pop().release()
+        return woken
+
     def _work(self) -> None:
-        while (taken := self._take()) is not None:
+        wake_up = threading.Lock()
+        wake_up.acquire()
+        while (taken := self._take(wake_up)) is not None:
             client, group, is_together = taken
             began_s = time.monotonic()
             if is_together:
@@ -104,24 +113,24 @@ class FlushThreads:
                 self._completions.add([flush_alone(flush) for flush in group])
             self._done(client, group, time.monotonic() - began_s, is_together=is_together)
 
-    def _take(self) -> tuple[Hashable, list[Flush], bool] | None:
+    def _take(self, wake_up: threading.Lock) -> tuple[Hashable, list[Flush], bool] | None:
         """What to flush next, and whether together; waits until there is something. None: nothing ever more."""
-        with self._changed:
-            while not self._is_stopping:
+        while True:
+            with self._lock:
+                if self._is_stopping:
+                    return None
                 if self._can_be_together():
                     self._is_flushing_all = True
                     return None, self._waiting.take(_can_be_together), True
                 found = self._waiting.next(self._has_enough)
                 if found is not None:
-                    self._under_way[found[0]] += 1
+                    self._under_way[found[0]] = self._under_way.get(found[0], 0) + 1
                     return found[0], [found[1]], False
-                self._idle_count += 1
-                self._changed.wait()
-                self._idle_count -= 1
-            return None
+                self._idle.append(wake_up)
+            wake_up.acquire()
 
     def _has_enough(self, client: Hashable) -> bool:
-        return self._under_way[client] >= ONE_CLIENT_MAX
+        return self._under_way.get(client, 0) >= ONE_CLIENT_MAX
 
     def _can_be_together(self) -> bool:
         """Whether enough wait for it, and it pays."""
@@ -136,7 +145,7 @@ class FlushThreads:
         )
 
     def _done(self, client: Hashable, group: list[Flush], took_s: float, *, is_together: bool) -> None:
-        with self._changed:
+        with self._lock:
             if is_together:
                 self._is_flushing_all = False
                 if took_s > len(group) * (self._alone_s or 0.0):
@@ -144,11 +153,11 @@ class FlushThreads:
             else:
                 if group[0].after_all is not None:
                     self._alone_s = took_s
-                self._under_way[client] -= 1
-                if not self._under_way[client]:
-                    del self._under_way[client]
-            if self._idle_count and self._waiting:  # of a client that had enough, or more than one thread can do
-                self._changed.notify()
+                left = self._under_way.pop(client) - 1
+                if left:
+                    self._under_way[client] = left
+            if self._waiting:  # of a client that had enough, or more than one thread can do
+                self._wake(1)
 
 
 def _can_be_together(flush: Flush) -> bool:

@@ -67,7 +67,8 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
         written = [outcome for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, _Written)]
         waiting = [each.acknowledged for each in written if not each.acknowledged.is_done]
         if waiting:
-            await with_timeout(request.timeout_ms, all_of(waiting), call.broker.clock)
+            all_safe = waiting[0] if len(waiting) == 1 else all_of(waiting)
+            await with_timeout(request.timeout_ms, all_safe, call.broker.clock)
     hints = LeaderHints(call)
     responses = await _answer_all(outcomes, request.timeout_ms, call, hints)
     endpoints = hints.endpoints()
