@@ -100,7 +100,7 @@ FIXED = {
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS broker.internal_topics.GROW_INTERVAL_MS
-        broker.voter_changes.SETTLED_WITHIN_MS broker.last_seen.WRITE_INTERVAL_MS
+        broker.voter_changes.SETTLED_WITHIN_MS broker.last_seen.WRITE_INTERVAL_MS broker.last_seen.NOTE_INTERVAL_MS
         broker.peers.connection.PATIENCE_MS broker.peers.connections.REPEAT_MS node.peers.GOODBYE_S
         node.flush_threads.ALONE_S node.process.STOP_WITHIN_S node.process.LOOK_EVERY_S
         cli.up.READY_WITHIN_S cli.up.LOOK_EVERY_S cli.up.RESTART_AFTER_S cli.up.RESTART_AFTER_MAX_S

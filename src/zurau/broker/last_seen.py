@@ -1,8 +1,8 @@
 """When each client and each broker was last seen by this one, kept over restarts.
 
 Clients are told apart by what they are (producer, consumer, member of a group) and the id that they give themselves.
-To note one costs a dictionary's entry, with every request; the newest are kept, and written to a file of this broker
-once a minute and at its end. Each broker knows what it has seen itself: whoever asks puts their answers together.
+They are noted at most once a second each; the newest are kept, and written to a file of this broker once a minute and
+at its end. Each broker knows what it has seen itself: whoever asks puts their answers together.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from zurau.errors import DiskFault
 from zurau.ids import BrokerId
 from zurau.pending import Pending
 from zurau.ports import Clock, Disk, Timer, Workers
-from zurau.settings import MINUTE_MS
+from zurau.settings import MINUTE_MS, SECOND_MS
 
 log = logging.getLogger("zurau.broker")
 
 FILE = "last-seen.json"
 WRITE_INTERVAL_MS = MINUTE_MS
+#: A client that asks again so soon is not noted again.
+NOTE_INTERVAL_MS = SECOND_MS
 #: Of each kind; the one that was not seen for the longest time goes.
 SEEN_MAX = 2000
 #: Of a client's id, or a group's: what follows is left out, and a mark says so.
@@ -79,9 +81,13 @@ class LastSeen:
     def heard(self, kind: Kind, name: str | None, group: str = "") -> None:
         """A client has asked something."""
         name = name or ""
+        now_ms = self._clock.now_ms()
+        noted_ms = self._times[kind].get((group, name))
+        if noted_ms is not None and 0 <= now_ms - noted_ms < NOTE_INTERVAL_MS:
+            return
         if len(name) > NAME_CHARACTERS_MAX or len(group) > NAME_CHARACTERS_MAX:
             name, group = _shortened(name), _shortened(group)
-        self._note(kind, group, name, self._clock.now_ms())
+        self._note(kind, group, name, now_ms)
 
     def connected(self, broker: BrokerId) -> None:
         self._connected.add(broker)

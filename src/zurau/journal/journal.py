@@ -128,9 +128,12 @@ class Journal:
     def flushed(self, name: LogId, position: Position, high_watermark: Offset = 0) -> None:
         """Everything up to `position` is safe in this log, and below the high watermark it is committed too."""
         facts = self._known.facts(name)
-        if position > facts.flushed or high_watermark > facts.high_watermark:
-            facts.flushed = max(position, facts.flushed)
-            facts.high_watermark = max(high_watermark, facts.high_watermark)
+        has_moved = False
+        if position > facts.flushed:
+            facts.flushed, has_moved = position, True
+        if high_watermark > facts.high_watermark:
+            facts.high_watermark, has_moved = high_watermark, True
+        if has_moved:
             self._moved[name] = None
             if self._timer is None and not self._is_writing:
                 self._write_soon()

@@ -26,7 +26,6 @@ that rename is the moment from which recovery completes the swap instead of undo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from typing import Self
 
 import msgspec
@@ -266,4 +265,8 @@ def _has_tombstone(records: Sequence[Packed]) -> bool:
 
 def _digest(key: bytes) -> bytes:
     """Short keys as they are, others by a digest; lengths tell them apart."""
-    return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
+    if len(key) < _DIGEST_BYTES:
+        return key
+    from hashlib import blake2b  # half a megabyte, which brokers without long keys to compact do without
+
+    return blake2b(key, digest_size=_DIGEST_BYTES).digest()

@@ -214,7 +214,9 @@ class Flushing:
 
     def _has_many_noted(self) -> bool:
         """The journal should not keep more and more for us, start after start."""
-        return self._epochs.change_count != self.epoch_changes_saved and len(self.unsaved_marks()) > NOTED_MARKS_MAX
+        if self._epochs.change_count == self.epoch_changes_saved or len(self._epochs.marks) <= NOTED_MARKS_MAX:
+            return False
+        return len(self.unsaved_marks()) > NOTED_MARKS_MAX
 
     def unsaved_epochs(self) -> bytes | None:
         """What the file of epochs has to say, if it does not."""

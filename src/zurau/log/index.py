@@ -66,10 +66,16 @@ class Index:
 
     def count_below(self, bound: int, *, field: int = 0, may_block: bool = True) -> int:
         """How many entries have a field that is less than `bound`."""
-        low, high = 0, len(self)
+        stored, tail = self._state
+        size, unpack_from = self._entry.size, self._entry.unpack_from
+        low, high = 0, stored + len(tail) // size
         while low < high:
             middle = (low + high) // 2
-            if self.entry(middle, may_block=may_block)[field] < bound:
+            if middle >= stored:  # as mostly: whoever reads on looks for it once for each read
+                entry = unpack_from(tail, (middle - stored) * size)
+            else:
+                entry = self.entry(middle, may_block=may_block)
+            if entry[field] < bound:
                 low = middle + 1
             else:
                 high = middle

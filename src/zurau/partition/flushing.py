@@ -68,6 +68,11 @@ class LogFlushing:
         #: Whose write was the last: clients take turns with their flushes.
         self.writer: Hashable = None
 
+    @property
+    def is_put_off(self) -> bool:
+        """Whether one is wanted that has not begun: what is appended now may be a reason to."""
+        return self._wanted is not None and not self.is_under_way
+
     def want(self, number: int) -> None:
         """The core wants everything that is in the log now to be flushed."""
         self._wanted = number

@@ -279,8 +279,10 @@ class Partition:
             log.append(batch, header)
         except DiskFault as fault:
             raise refusal(fault) from fault
+        was_put_off = shell.flushing.is_put_off
         shell.tell(RecordsWritten(header.last_offset_delta + 1))
-        shell.flushing.consider()
+        if was_put_off:  # or else the replica has wanted one now, if there was none
+            shell.flushing.consider()
 
     def require_in_sync_replicas(self) -> None:
         """Refuse when fewer copies are in step than the topic asks for: acks=all would promise too much."""

@@ -5,6 +5,8 @@ snappy is split into blocks behind a small header (the "xerial" stream of the Ja
 bare snappy block instead, so both are read.
 
 Whoever sends a batch chooses how far it unpacks, so the output is bounded before it is made.
+
+The library is imported when it is first needed: it takes two megabytes, and many a broker never opens a batch.
 """
 
 from __future__ import annotations
@@ -13,8 +15,6 @@ import struct
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
-
-import cramjam
 
 from zurau.errors import CorruptData
 from zurau.ports import Buffer
@@ -58,6 +58,9 @@ def compress(data: Buffer, codec: int) -> bytes:
             return zlib.compress(data, wbits=_GZIP_WINDOW)
         case Compression.SNAPPY:
             return _compress_xerial(memoryview(data))
+    import cramjam
+
+    match codec:
         case Compression.LZ4:
             frame = cramjam.lz4.Compressor(level=_LZ4_LEVEL, content_checksum=False, block_linked=False)
             frame.compress(bytes(data))
@@ -76,6 +79,9 @@ def decompress(data: Buffer, codec: int, limit_bytes: int) -> Buffer:
             return _decompress_gzip(data, limit_bytes)
         case Compression.SNAPPY:
             return _decompress_snappy(memoryview(data), limit_bytes)
+    import cramjam
+
+    match codec:
         case Compression.LZ4:
             return _decompress_frame(cramjam.lz4.decompress_into, data, lz4_content_bytes(data), limit_bytes)
         case Compression.ZSTD:
@@ -97,6 +103,8 @@ def likely_bytes(data: Buffer, codec: int) -> int:
 
 
 def _compress_xerial(data: memoryview) -> bytes:
+    import cramjam
+
     parts = [_XERIAL_HEADER]
     for start in range(0, len(data), _SNAPPY_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _SNAPPY_BLOCK_BYTES]))
@@ -161,6 +169,8 @@ def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytes:
 
 
 def _decompress_block(block: memoryview, limit_bytes: int) -> bytes:
+    import cramjam
+
     try:
         length = cramjam.snappy.decompress_raw_len(block)
         if length > limit_bytes:
@@ -174,6 +184,8 @@ def _decompress_frame(
     decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, expected_bytes: int | None, limit_bytes: int
 ) -> memoryview:
     """Into a buffer of the size that the frame tells; if it tells none, into one that is made larger until it fits."""
+    import cramjam
+
     room = min(max(expected_bytes or _USUAL_RATIO * len(data), _ROOM_BYTES_MIN), limit_bytes)
     while True:
         output = new_buffer(room)

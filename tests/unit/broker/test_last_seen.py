@@ -29,12 +29,25 @@ def test_the_latest_time_of_each_client_is_kept_and_the_latest_is_first():
     place = Place()
     seen = place.start()
     seen.heard(Kind.PRODUCER, "a")
-    place.clock.advance(10)
+    place.clock.advance(module.NOTE_INTERVAL_MS)
     seen.heard(Kind.PRODUCER, "b")
     place.clock.advance(10)
     seen.heard(Kind.PRODUCER, "a")
     now_ms = place.clock.now_ms()
     assert list(seen.all()) == [Seen(Kind.PRODUCER, "a", now_ms), Seen(Kind.PRODUCER, "b", now_ms - 10)]
+
+
+def test_a_client_that_asks_again_at_once_is_noted_once_a_second():
+    place = Place()
+    seen = place.start()
+    began_ms = place.clock.now_ms()
+    seen.heard(Kind.PRODUCER, "a")
+    place.clock.advance(module.NOTE_INTERVAL_MS - 1)
+    seen.heard(Kind.PRODUCER, "a")
+    assert [each.at_ms for each in seen.all()] == [began_ms]
+    place.clock.advance(1)
+    seen.heard(Kind.PRODUCER, "a")
+    assert [each.at_ms for each in seen.all()] == [began_ms + module.NOTE_INTERVAL_MS]
 
 
 def test_a_restart_remembers_and_so_does_one_after_a_kill_a_minute_later():
@@ -65,9 +78,11 @@ def test_a_connected_broker_is_seen_now_and_one_that_is_lost_was_seen_then():
 
 def test_of_too_many_the_one_that_was_silent_longest_is_forgotten(monkeypatch):
     monkeypatch.setattr(module, "SEEN_MAX", 2)
-    seen = Place().start()
+    place = Place()
+    seen = place.start()
     for name in ("a", "b", "a", "c"):
         seen.heard(Kind.PRODUCER, name)
+        place.clock.advance(module.NOTE_INTERVAL_MS)
     seen.heard(Kind.CONSUMER, "d")
     assert {each.name for each in seen.all()} == {"a", "c", "d"}
 

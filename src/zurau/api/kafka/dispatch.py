@@ -62,8 +62,9 @@ async def _respond(header: RequestHeader, request: Message, call: Call) -> Answe
     # Whether the caller may ask this at all. Whether it may of each thing that it names, only the handler sees.
     for permission, resource in handler.checks:
         authorize(call.client.caller, permission, resource)
-    if header.api_key in _SEEN_AS:
-        call.broker.last_seen.heard(_SEEN_AS[header.api_key], call.client_id)
+    seen_as = _SEEN_AS.get(header.api_key)
+    if seen_as is not None:
+        call.broker.last_seen.heard(seen_as, call.client_id)
     response = await handler.handle(request, call)
     if response is None:
         return []
