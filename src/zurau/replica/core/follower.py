@@ -42,7 +42,8 @@ class Follower:
     def deadline_ms(self) -> int:
         if self._is_quiesced:
             return NEVER_MS
-        return min(self._patience_ends_ms, self._ask_again_ms)
+        patience_ends_ms, ask_again_ms = self._patience_ends_ms, self._ask_again_ms
+        return patience_ends_ms if patience_ends_ms < ask_again_ms else ask_again_ms  # `min` takes five times as long
 
     def time_passed(self) -> Cause | None:
         state = self._state

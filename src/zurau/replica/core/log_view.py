@@ -100,7 +100,8 @@ class LogView:
             covered = self._flushing if upto is None else upto
             if self._flush_limit is not None:
                 covered = min(covered, self._flush_limit)
-            self.flushed = max(self.flushed, covered)
+            if covered > self.flushed:
+                self.flushed = covered
             self._flushing = None
 
     # Shrinking

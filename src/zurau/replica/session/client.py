@@ -35,7 +35,8 @@ class Asked:
     @property
     def stands(self) -> bool:
         """The server knows what the partition asks now."""
-        return self.sent is not None and _is_same(self.sent, self.fetch)
+        sent = self.sent
+        return sent is not None and (sent is self.fetch or _is_same(sent, self.fetch))
 
 
 class SessionClient:
@@ -179,8 +180,9 @@ class SessionClient:
         assert asked.sent is not None
         fetch_id = asked.fetch.fetch_id
         if type(message) is HighWatermark:
+            is_one = asked.fetch is asked.sent
             asked.sent = with_high_watermark(asked.sent, message.high_watermark)
-            asked.fetch = with_high_watermark(asked.fetch, message.high_watermark)
+            asked.fetch = asked.sent if is_one else with_high_watermark(asked.fetch, message.high_watermark)
         elif type(message) is Fetched and not has_news(message, asked.sent):
             asked.unchanged = message
         else:
@@ -204,7 +206,7 @@ class SessionClient:
 
 
 def _is_same(sent: Fetch, now: Fetch) -> bool:
-    return sent is now or (
+    return (
         sent.position == now.position
         and sent.high_watermark == now.high_watermark
         and sent.epoch == now.epoch
