@@ -243,7 +243,7 @@ BROKER_MUTATIONS = (
     in_one("a segment that was rolled is not flushed", 100, (Flushing, "make_safe", flush_the_last_segment_only)),
     in_one("a group of logs is not flushed", 100, (process_module, "flush_together", finish_without_a_flush)),
     in_one(
-        "a failed flush is tried again, believed", 300, (LogFlushing, "_failed", flush_again_and_believe_it), near=170
+        "a failed flush is tried again, believed", 300, (LogFlushing, "_failed", flush_again_and_believe_it), near=181
     ),
     in_one(
         "a compacted segment is swapped in before it is safe", 300, (CompactionJob, "_rewrite", rewrite_without_a_flush)
