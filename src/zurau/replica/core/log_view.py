@@ -100,8 +100,7 @@ class LogView:
             covered = self._flushing if upto is None else upto
             if self._flush_limit is not None:
                 covered = min(covered, self._flush_limit)
-            if covered > self.flushed:
-                self.flushed = covered
+            self.flushed = max(self.flushed, covered)
             self._flushing = None
 
     # Shrinking

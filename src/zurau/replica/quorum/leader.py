@@ -127,15 +127,11 @@ class Leader(Serving):
 
     def _count(self) -> Cause | None:
         state = self._state
-        others, own = state.other_voters, self.stored_by(state.id)
-        if not others:
-            offset = own
+        voters = state.membership.voters
+        if len(voters) == 1:
+            offset = self.stored_by(voters[0])
         else:
-            epoch, followers = state.epoch, self._followers
-            stored = [followers[voter].stored_in(epoch) for voter in others]
-            if state.is_voter:
-                stored.append(own)
-            offset = committed_offset(stored)
+            offset = committed_offset([self.stored_by(voter) for voter in voters])
         if offset < 0:
             return None
         moved = state.raise_high_watermark(offset)
