@@ -42,8 +42,7 @@ class Follower:
     def deadline_ms(self) -> int:
         if self._is_quiesced:
             return NEVER_MS
-        patience_ends_ms, ask_again_ms = self._patience_ends_ms, self._ask_again_ms
-        return patience_ends_ms if patience_ends_ms < ask_again_ms else ask_again_ms  # `min` takes five times as long
+        return min(self._patience_ends_ms, self._ask_again_ms)
 
     def time_passed(self) -> Cause | None:
         state = self._state
