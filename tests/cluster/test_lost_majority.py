@@ -108,6 +108,5 @@ def test_the_last_broker_goes_on_alone_and_two_empty_ones_join_it(three):
         wait_until(lambda: Operations(client).voters() == {1, 2, 3}, "they do not vote")
     assert read_all(three, ISR) == dict.fromkeys(ISR, numbers(COUNT))
     write(three, ISR, COUNT, 10)
-    three.kill(3)
     write(three, QUORUM + ISR, COUNT + 10, 10)
     assert read_all(three, QUORUM + ISR) == dict.fromkeys(QUORUM + ISR, numbers(COUNT + 20))
