@@ -76,7 +76,9 @@ class Process:
         self.at(self.agenda.now_ms + delay_ms, act)
 
     def at(self, at_ms: float, act: Callable[[], None]) -> None:
-        self.agenda.at(at_ms, partial(self._act, act))
+        # Of one that is over, handlers are ended when Python collects them, which is not the same from run to run.
+        if not self.is_over:
+            self.agenda.at(at_ms, partial(self._act, act))
 
     def _act(self, act: Callable[[], None]) -> None:
         if self._waits_for_pause(partial(self._act, act)) or self.is_stopping:
