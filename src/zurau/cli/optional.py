@@ -29,7 +29,20 @@ COMMANDS = {
         "Spark",
         "spark",
         "Run, check and watch data pipelines on Spark: topics to read, Spark SQL, and sinks, in a TOML file.",
-        ("init", "preview", "run", "check", "host", "status", "reset", "list", "generate", "compact", "replay"),
+        (
+            "init",
+            "preview",
+            "run",
+            "check",
+            "warm-up",
+            "host",
+            "status",
+            "reset",
+            "list",
+            "generate",
+            "compact",
+            "replay",
+        ),
     )
 }
 HELP = {"--help", "-h"}
