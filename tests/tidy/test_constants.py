@@ -56,7 +56,8 @@ FIXED = {
         machines.groups.memory.OFFSET_BYTES api.kafka.session.FRAME_BYTES api.kafka.session.DECODED_TIMES
         api.kafka.session.DECODED_BYTES_MAX api.kafka.reading.READING_BYTES""",
     "a limit that clients meet, tested at its edge": """
-        broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX broker.last_seen.TEXT_BYTES_MAX
+        api.response_memory.GROW_WITHIN_MS broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX
+        broker.last_seen.TEXT_BYTES_MAX
         errors.MESSAGE_CHARACTERS_MAX api.kafka.join_group.NAME_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX
         machines.groups.joining.PENDING_IDS_MAX
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX

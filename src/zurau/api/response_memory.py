@@ -19,19 +19,22 @@ from zurau.api.timeouts import with_timeout
 from zurau.counters import Counters
 from zurau.pending import Pending
 from zurau.ports import Clock
-from zurau.settings import INT64_MAX, KIB
+from zurau.settings import INT64_MAX, KIB, SECOND_MS
 
 #: What may be read when memory is short. A single larger batch is read all the same, or its consumer would be stuck.
 SMALL_BYTES = 64 * KIB
 #: A fetch waits this long for room even if the client would not wait for records.
 WAIT_MS_MIN = 1000
+#: A large answer waits this long for room: who does not take an answer is closed within half of it.
+GROW_WITHIN_MS = 20 * SECOND_MS
 
 
 class ResponseMemory:
     """The budget of a whole broker."""
 
     __slots__ = (
-        "_counters", "_is_calling", "_is_making", "_line", "_makers", "limit_bytes", "reserve_bytes", "when_short",
+        "_counters", "_growing", "_is_calling", "_is_making", "_line", "_makers", "limit_bytes", "reserve_bytes",
+        "when_short",
     )  # fmt: skip
 
     def __init__(self, limit_bytes: int, counters: Counters) -> None:
@@ -43,9 +46,11 @@ class ResponseMemory:
         self._counters = counters
         self._line: deque[Pending[None]] = deque()
         self._is_calling = False
-        #: A long answer is being made; who else wants to make one stands in line.
+        #: A large answer of unknown size is being made; who else makes one stands in line.
         self._is_making = False
         self._makers: deque[Pending[None]] = deque()
+        #: It waits for room.
+        self._growing: Pending[None] | None = None
 
     @property
     def held_bytes(self) -> int:
@@ -73,6 +78,8 @@ class ResponseMemory:
         if change < 0:
             if self._line:
                 self.call_next()
+            if self._growing is not None and self.free_bytes >= self.reserve_bytes:
+                self._growing.resolve(None)
         elif self.free_bytes < self.reserve_bytes and self.when_short is not None:
             self.when_short()
 
@@ -94,23 +101,24 @@ class ResponseMemory:
             if free > 0 or not in_time:
                 return max(SMALL_BYTES, (free - self.reserve_bytes) // 4) if free > 0 else 0
 
-    async def may_make(self, clock: Clock) -> bool:
-        """Whether a long answer may be made now; then call `made`. False when there is no room for a while.
-
-        How large it gets is known only when it is made, so one is made after the other, when there is room.
-        """
+    async def turn_to_make(self) -> None:
+        """Return when this answer may get large; then call `made`. How large it gets is known only when it is made, so
+        one gets large after the other."""
         if self._is_making:
-            await self._turn_to_make()
+            await self._stand_in_line()
         self._is_making = True
-        has_room = False
-        try:
-            has_room = bool(self.room() or await self.wait_for_room(0, clock))
-        finally:
-            if not has_room:
-                self.made()
-        return has_room
 
-    async def _turn_to_make(self) -> None:
+    async def may_grow(self, clock: Clock) -> bool:
+        """Whether the large answer that is being made may go on: what is kept for small ones is free, or gets free."""
+        if self.free_bytes < self.reserve_bytes:
+            self._growing = Pending()
+            try:
+                await with_timeout(GROW_WITHIN_MS, self._growing, clock)
+            finally:
+                self._growing = None
+        return self.free_bytes >= self.reserve_bytes
+
+    async def _stand_in_line(self) -> None:
         turn: Pending[None] = Pending()
         self._makers.append(turn)
         has_come = False

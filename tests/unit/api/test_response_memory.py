@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zurau.api.response_memory import SMALL_BYTES, WAIT_MS_MIN, ResponseMemory, ResponseShare
+from zurau.api.response_memory import GROW_WITHIN_MS, SMALL_BYTES, ResponseMemory, ResponseShare
 from zurau.counters import Counters
 from zurau.pending import start
 from zurau.settings import MIB
@@ -63,35 +63,44 @@ def test_a_share_gives_back_exactly_what_it_took():
     assert counters.response_bytes == 0
 
 
-def test_long_answers_are_made_one_after_the_other():
-    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
-    making = [start(memory.may_make(clock)) for _ in range(3)]
+def test_large_answers_are_made_one_after_the_other():
+    memory = ResponseMemory(MIB, Counters())
+    making = [start(memory.turn_to_make()) for _ in range(3)]
     assert [each.is_done for each in making] == [True, False, False]
     memory.made()
     assert [each.is_done for each in making] == [True, True, False]
     memory.made()
     memory.made()
-    assert start(memory.may_make(clock)).result()
+    assert start(memory.turn_to_make()).is_done
 
 
 def test_whoever_leaves_the_line_of_makers_keeps_nobody_waiting():
-    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    memory = ResponseMemory(MIB, Counters())
     resumed = []
-    first, waiting = start(memory.may_make(clock)), start(memory.may_make(clock))
-    leaving, last = start(memory.may_make(clock), resumed.append), start(memory.may_make(clock))
-    assert first.result()
+    first, waiting = start(memory.turn_to_make()), start(memory.turn_to_make())
+    leaving, last = start(memory.turn_to_make(), resumed.append), start(memory.turn_to_make())
+    assert first.is_done
     waiting.end()
     memory.made()
     assert resumed == [leaving]  # its turn has come, and it has not gone on yet
     leaving.end()
-    assert last.result()
+    assert last.is_done
 
 
-def test_no_long_answer_is_made_without_room():
+def test_a_large_answer_leaves_what_is_kept_for_small_ones():
+    memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
+    assert start(memory.may_grow(clock)).result()
+    memory.changed(MIB - memory.reserve_bytes + 1)
+    waiting = start(memory.may_grow(clock))
+    assert not waiting.is_done
+    assert memory.room() == SMALL_BYTES
+    memory.changed(-1)
+    assert waiting.result()
+
+
+def test_a_large_answer_that_finds_no_room_for_long_is_given_up():
     memory, clock = ResponseMemory(MIB, Counters()), VirtualClock()
     memory.changed(MIB)
-    refused, later = start(memory.may_make(clock)), start(memory.may_make(clock))
-    clock.advance(WAIT_MS_MIN)
-    assert refused.result() is False
-    memory.changed(-MIB)
-    assert later.result()
+    waiting = start(memory.may_grow(clock))
+    clock.advance(GROW_WITHIN_MS)
+    assert waiting.result() is False

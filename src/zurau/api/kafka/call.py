@@ -30,6 +30,8 @@ class Call(msgspec.Struct):
     client: Client
     #: The answer may be large too: it is encoded in turns.
     takes_long: bool = False
+    #: It is known beforehand to be larger than others.
+    is_large: bool = False
     #: Gone through in turns, in all.
     item_count: int = 0
 

@@ -23,8 +23,8 @@ from zurau.wire.kafka.messages.describe_groups import (
 from zurau.wire.kafka.schema import NOT_ASKED_FOR
 
 NOT_FOUND_SINCE = 6
-#: From this size on an answer is long: what members have said, once for each time that their group is named.
-LARGE_BYTES = 64 * KIB
+#: From this size on an answer is large: what members have said, once for each time that their group is named.
+LARGE_BYTES = 512 * KIB
 ON_GROUP = sum(1 << bit for bit in (Operation.READ, Operation.DELETE, Operation.DESCRIBE))
 
 
@@ -38,7 +38,8 @@ async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsRe
     size = sum([sizes[group_id] async for group_id in call.in_turns(request.groups)])
     if size > RESPONSE_BYTES_MAX:
         raise ProtocolViolation(f"members of these groups have said {size} bytes; describe fewer groups at a time")
-    call.takes_long = call.takes_long or size > LARGE_BYTES
+    if size > LARGE_BYTES:
+        call.takes_long = call.is_large = True
     return DescribeGroupsResponse(groups=[described[group_id] async for group_id in call.in_turns(request.groups)])
 
 

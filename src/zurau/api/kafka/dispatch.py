@@ -15,7 +15,7 @@ from zurau.broker.last_seen import Kind
 from zurau.errors import ProtocolViolation
 from zurau.pending import Pending, done, start
 from zurau.ports import Buffer
-from zurau.settings import KIB
+from zurau.settings import KIB, MIB
 from zurau.wire.kafka.frames import (
     RequestHeader,
     UnsupportedVersion,
@@ -32,6 +32,8 @@ PRODUCE, FETCH = 0, 1
 #: From this size on, requests without records are decoded, and their answers encoded, in turns. A smaller one may
 #: list a thousand things, which takes about a millisecond.
 LARGE_BYTES = 4 * KIB
+#: What an answer without records may take though others that are large are not taken by their clients.
+LARGE_ANSWER_BYTES = MIB
 #: What a client shows itself to be by asking this.
 _SEEN_AS = {PRODUCE: Kind.PRODUCER, FETCH: Kind.CONSUMER}
 
@@ -77,23 +79,28 @@ async def _respond(header: RequestHeader, request: Message, call: Call) -> Answe
 
 
 async def _encode_long(steps: Generator[int, None, Answer], responses: ResponseShare, call: Call) -> Answer:
-    """With its memory counted as it grows."""
-    if not await responses.memory.may_make(call.broker.clock):
-        raise ProtocolViolation("there is no memory for its answer, and others do not take theirs")
+    """With its memory counted as it grows; one that gets large waits for its turn and for room."""
+    memory, size, has_turn = responses.memory, 0, False
     try:
-        return await finish_in_turns(_counted(steps, responses), call.turns)
+        while True:
+            if call.is_large or size > LARGE_ANSWER_BYTES:
+                if not has_turn:
+                    await memory.turn_to_make()
+                    has_turn = True
+                if not await memory.may_grow(call.broker.clock):
+                    raise ProtocolViolation("there is no memory for its answer, and others do not take theirs")
+            try:
+                more_bytes = next(steps)
+            except StopIteration as finished:
+                answer: Answer = finished.value
+                return answer
+            responses.take(more_bytes)
+            size += more_bytes
+            if call.turns.is_over():
+                await call.turns.next()
     finally:
-        responses.memory.made()
-
-
-def _counted(steps: Generator[int, None, Answer], responses: ResponseShare) -> Generator[None, None, Answer]:
-    while True:
-        try:
-            responses.take(next(steps))
-        except StopIteration as finished:
-            answer: Answer = finished.value
-            return answer
-        yield
+        if has_turn:
+            memory.made()
 
 
 async def _respond_in_turns(

@@ -25,6 +25,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from zurau.ports import Buffer
+from zurau.settings import KIB
 from zurau.wire.kafka import varints
 from zurau.wire.kafka.layout import ArrayOf, Field, Fixed, Kind, Part, Sized, default_of, layout
 from zurau.wire.kafka.schema import Message, Struct
@@ -35,6 +36,8 @@ SteppingEncoder = Callable[[Any], Generator[int, None, list[Buffer]]]
 
 #: Parts of a chunk in an encoder in steps: about a millisecond, and enough to be sent without being copied again.
 STEP_PARTS = 4096
+#: A part from this size on ends a chunk.
+LARGE_BYTES = 4 * KIB
 
 
 def make_encoder(cls: type[Message], version: int) -> Encoder:
@@ -59,6 +62,7 @@ class _EncoderWriter:
             "pack_array": struct.pack,
             # Asked for where it is used: an encoder is made once, and its module's number may be another later.
             "step_parts": lambda: STEP_PARTS,
+            "large_bytes": lambda: LARGE_BYTES,
         }
         #: Fixed-width values not yet written: (letter, expression). One `pack` writes them all.
         self._behind: list[tuple[str, str]] = []
@@ -161,6 +165,7 @@ class _EncoderWriter:
                 self._source.line(f"raise ValueError(f'a string of {{{size} - 1}} bytes is too long to be written')")
         self._write_length(size, "h", flexible)
         self._source.line(f"put({raw})")
+        self._cut_if_large(size)
 
     def _bytes(self, kind: Sized, expression: str, nullable: bool, flexible: bool) -> None:
         raw = self._bind("raw", expression)
@@ -173,6 +178,8 @@ class _EncoderWriter:
                 self._source.line(f"chunks.append({raw})")
             else:
                 self._source.line(f"put({raw})")
+        if kind.name != "records":
+            self._cut_if_large(size)
 
     def _array(self, element: Kind, expression: str, nullable: bool, flexible: bool) -> None:
         items = self._bind("items", expression)
@@ -194,9 +201,18 @@ class _EncoderWriter:
 
     def _end_step(self) -> None:
         with self._source.block("if len(parts) >= step_parts():"):
-            self._source.line("chunks.append(join(parts))")
-            self._source.line("parts.clear()")
-            self._source.line("yield len(chunks[-1])")
+            self._cut()
+
+    def _cut_if_large(self, size: str) -> None:
+        """A few of these can be more than thousands of other parts."""
+        if self._in_steps:
+            with self._source.block(f"if {size} > large_bytes():"):
+                self._cut()
+
+    def _cut(self) -> None:
+        self._source.line("chunks.append(join(parts))")
+        self._source.line("parts.clear()")
+        self._source.line("yield len(chunks[-1])")
 
     def _nullable_part(self, part: Part, expression: str) -> None:
         """KIP-893: one byte before the struct, 1 when it is there and -1 when it is null."""

@@ -10,6 +10,7 @@ from zurau.api.response_memory import ResponseMemory, ResponseShare
 from zurau.counters import Counters
 from zurau.errors import ProtocolViolation
 from zurau.log.settings import LogSettings
+from zurau.settings import MIB
 from zurau.simulation.broker import CLIENT, SimulatedBroker
 from zurau.wire.kafka.apis import APIS
 from zurau.wire.kafka.error_codes import ErrorCode
@@ -332,14 +333,17 @@ def test_groups_whose_members_say_more_than_an_answer_holds_are_described_in_sev
         broker.tell(DescribeGroupsRequest(groups=[GROUP] * 3), 5)
 
 
-def test_the_memory_of_a_long_answer_is_counted_and_without_any_it_is_not_made(broker):
-    sync(broker, join(broker, protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(70_000))]))
-    memory = ResponseMemory(1_000_000, Counters())
+def test_the_memory_of_a_long_answer_is_counted_and_a_large_one_waits_for_room(broker):
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=bytes(70_000))]
+    sync(broker, join(broker, session_timeout_ms=600_000, protocols=protocols))
+    memory = ResponseMemory(8 * MIB, Counters())
     client = CLIENT._replace(responses=ResponseShare(memory))
-    request = DescribeGroupsRequest(groups=[GROUP] * 101)
-    memory.changed(1_000_000)
+    memory.changed(8 * MIB)
+    small = broker.tell(DescribeGroupsRequest(groups=[GROUP]), 5, client)
+    assert len(small.groups[0].members) == 1
+    large = DescribeGroupsRequest(groups=[GROUP] * 20)
     with pytest.raises(ProtocolViolation, match="no memory for its answer"):
-        broker.tell(request, 5, client)
-    memory.changed(-1_000_000)
-    assert len(broker.tell(request, 5, client).groups) == 101
-    assert memory.held_bytes > 70_000 * 80
+        broker.tell(large, 5, client)
+    memory.changed(-memory.held_bytes)
+    assert len(broker.tell(large, 5, client).groups) == 20
+    assert memory.held_bytes >= 70_000 * 20
