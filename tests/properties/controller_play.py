@@ -42,6 +42,7 @@ from zurau.machines.controller.records import decode_record, encode_record
 from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.snapshot import freeze
 from zurau.machines.machine import Decision, RequestId, StateRecord
+from zurau.wire.kafka.error_codes import ErrorCode
 
 Step = tuple[int, int, int, int]
 Partitions = dict[PartitionId, PartitionImage]
@@ -122,7 +123,7 @@ class Play:
         ((_, reply),) = decision.replies
         if self._is_cut_short(decision):
             return LOST
-        if not isinstance(reply, Refused):
+        if not isinstance(reply, Refused) or reply.code is ErrorCode.INELIGIBLE_REPLICA:  # then the others join
             accepted()
         self._write(decision.records)
         return reply
@@ -288,8 +289,10 @@ class Play:
         key, counted = proposal.partition, self.memory.counted
         counted[key, proposal.leader] = self.image.brokers[proposal.leader.broker].broker_epoch
         for replica, epoch in zip(proposal.in_sync, proposal.broker_epochs, strict=True):
-            self.memory.lossy.discard((key, replica))
-            if replica not in known.in_sync:
+            if replica in known.in_sync:
+                self.memory.lossy.discard((key, replica))
+            elif epoch == self.image.brokers[replica.broker].broker_epoch and replica in known.replica_ids:
+                self.memory.lossy.discard((key, replica))
                 counted[key, replica] = epoch
 
     def _rename(self, which: int, place: int, how: int) -> None:

@@ -32,7 +32,7 @@ async def handle(
 def _deletion_refused(user: str, mechanism: int) -> AlterUserScramCredentialsResult:
     if mechanism not in MECHANISMS:
         return _refused(user, ErrorCode.UNSUPPORTED_SASL_MECHANISM, f"there is no mechanism {mechanism}")
-    return _refused(user, ErrorCode.RESOURCE_NOT_FOUND, f"user {user!r} has no password here")
+    return _refused(user, ErrorCode.RESOURCE_NOT_FOUND, "this user has no password here")
 
 
 def _refused(user: str, code: ErrorCode, message: str) -> AlterUserScramCredentialsResult:

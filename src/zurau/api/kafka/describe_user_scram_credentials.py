@@ -27,8 +27,8 @@ async def handle(
 def _answer(user: str, is_asked_twice: bool) -> DescribeUserScramCredentialsResult:
     if is_asked_twice:
         return DescribeUserScramCredentialsResult(
-            user=user, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=f"user {user!r} is asked for twice"
+            user=user, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message="this user is asked for twice"
         )
     return DescribeUserScramCredentialsResult(
-        user=user, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=f"user {user!r} has no password here"
+        user=user, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message="this user has no password here"
     )

@@ -93,9 +93,7 @@ def _check_needed(topic: TopicImage, partition: PartitionImage, election_type: i
     if leadership.error_code is ErrorCode.NONE:
         if election_type == UNCLEAN or leadership.leader_id == partition.preferred.broker:
             raise Refused(ErrorCode.ELECTION_NOT_NEEDED, f"{name} is led by broker {leadership.leader_id}")
-    elif election_type == PREFERRED and not topic.is_in_sync_mode:
-        raise Refused(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"nobody leads {name}, so nobody can hand it over")
-    elif not topic.is_in_sync_mode:
+    elif election_type != PREFERRED and not topic.is_in_sync_mode:  # or else a leader is waited for, who hands over
         raise Refused(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
             f"of {name} too few replicas are there to elect a leader: bring a majority of the brokers "
