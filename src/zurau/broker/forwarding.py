@@ -8,6 +8,7 @@ leadership is lost, is a `NOT_CONTROLLER` to whoever asked; the command may have
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, get_args
@@ -69,6 +70,8 @@ class Forwarding:
         self._last_number = 0
         #: What was passed on, by number: to whom, and who waits.
         self._open: dict[int, _Open] = {}
+        #: How often the connection with a broker has ended. What it asked over an earlier one nobody waits for.
+        self._losses: Counter[BrokerId] = Counter()
         #: Answers that wait for this broker's own image.
         self._unseen: list[tuple[Offset, Callable[[], None]]] = []
 
@@ -128,25 +131,35 @@ class Forwarding:
             raise ProtocolViolation(f"a command of broker {sender} cannot be read: {error}") from error
 
     def lost(self, broker: BrokerId) -> None:
-        """What was asked there is not answered any more."""
+        """What was asked there is not answered any more, and what it has asked here not decided any more: it may be
+        another process that comes back, with a registration and with numbers of its own."""
+        self._losses[broker] += 1
         for number in [number for number, each in self._open.items() if each.broker == broker]:
             self._give_up(number)
 
     def _asked(self, sender: BrokerId, question: _Question) -> None:
         command_type, _ = _REPLIES[question.command]
         command = msgspec.msgpack.decode(question.content, type=command_type)
-        start(self._decide(command)).then(partial(self._answer, sender, question.number))
+        losses = self._losses[sender]
 
-    async def _decide(self, command: Command[Reply]) -> Reply:
-        """Whoever has just come to lead has to load first; to refuse would only make everybody ask again."""
+        def is_there() -> bool:
+            return self._losses[sender] == losses
+
+        start(self._decide(command, is_there)).then(partial(self._answer, sender, question.number, is_there))
+
+    async def _decide(self, command: Command[Reply], is_there: Callable[[], bool]) -> Reply:
+        """Whoever has just come to lead has to load first; to refuse would only make everybody ask again. What a
+        process asked that has died meanwhile must not be decided after what the next one asks."""
 
         def is_loaded() -> bool:
-            return self._controller.is_loaded or not self._metadata.leads
+            return self._controller.is_loaded or not self._metadata.leads or not is_there()
 
         await until(self._clock, is_loaded, every_ms=LOOK_EVERY_MS, at_most_ms=ANSWER_MS)
+        if not is_there():
+            raise _no_controller("whoever asked is gone")
         return await self._controller.submit(command)
 
-    def _answer(self, to: BrokerId, number: int, outcome: Pending[Any]) -> None:
+    def _answer(self, to: BrokerId, number: int, is_there: Callable[[], bool], outcome: Pending[Any]) -> None:
         offset, code, text = self._metadata.high_watermark, 0, ""
         reply: Any = None
         try:
@@ -154,7 +167,7 @@ class Forwarding:
         except Refused as refused:
             code, text = int(refused.code), refused.message or ""
         answer = _Answer(number, offset, code, text, msgspec.Raw(msgspec.msgpack.encode(reply)))
-        if self.peers is not None:
+        if self.peers is not None and is_there():
             self.peers.send(to, encode_frame(Kind.REPLY, [msgspec.msgpack.encode(answer)]))
 
     def _answered(self, answer: _Answer) -> None:

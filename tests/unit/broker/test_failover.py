@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from three_brokers import Cluster
 
 from zurau.broker.elections import DECIDED_WITHIN_MS
 from zurau.ids import BrokerId, TopicPartition
+from zurau.machines.controller.commands import AllocateProducerIds
+from zurau.ports import Handshake
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.delete_topics import DeleteTopicsRequest
 from zurau.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from zurau.wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from zurau.wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from zurau.wire.peer.frames import Kind, encode_frame
 
 T = TopicPartition("t", 0)
 METADATA = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=False)
@@ -139,6 +143,44 @@ def test_without_a_majority_who_asks_the_controller_is_refused_in_the_end(cluste
     kill(cluster, *[node for node in cluster.nodes.values() if node is not controller(cluster)][:1])
     kill(cluster, controller(cluster))
     assert cluster.create("t", replication_factor=1, at=survivor(cluster).id) == ErrorCode.NOT_CONTROLLER
+
+
+def connect_anew(node, other):
+    """The next process of a broker has connected before anybody saw that the one before had died."""
+    node.broker.lost(other)
+    node.broker.connected(Handshake(other, "cluster", bytes([other] * 16), bytes(16), is_metadata_empty=False))
+
+
+def test_what_a_process_asked_that_died_is_not_answered_to_the_next_one(cluster):
+    node = controller(cluster)
+    other = next(each for each in cluster.nodes.values() if each is not node)
+    asked = other.broker.controller.submit(AllocateProducerIds(10))
+    cluster.pass_time(1)  # it has arrived, and is not committed
+    connect_anew(node, other.id)
+    cluster.pass_time(1000)
+    assert node.broker.image.next_producer_id == 10
+    assert not asked.is_done  # the numbers of questions begin anew: it would be the answer to another one
+
+
+def test_what_a_process_asked_that_died_before_the_controller_was_there_is_not_decided(cluster):
+    kill(cluster, controller(cluster))
+    alive = [node for node in cluster.nodes.values() if node.broker is not None]
+
+    def loading():
+        return [each for each in alive if each.broker.metadata.partition.leads]
+
+    while not loading():
+        cluster.pass_time(1)
+    (node,) = loading()
+    assert not node.broker.metadata.runtime.is_loaded
+    (other,) = [each for each in alive if each is not node]
+    question = [1, "AllocateProducerIds", msgspec.Raw(msgspec.msgpack.encode(AllocateProducerIds(10)))]
+    frame = b"".join(encode_frame(Kind.COMMAND, [msgspec.msgpack.encode(question)]))
+    node.broker.received(other.id, memoryview(frame)[4:])
+    connect_anew(node, other.id)
+    cluster.pass_time(2000)
+    assert node.broker.metadata.runtime.is_loaded
+    assert node.broker.image.next_producer_id == 0
 
 
 def test_clients_are_always_told_of_a_broker_that_takes_what_is_for_the_controller(cluster):
