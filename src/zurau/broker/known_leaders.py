@@ -7,7 +7,7 @@ so nothing that comes late or twice does harm. None of it is kept: a broker that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -33,13 +33,12 @@ class KnownLeader(NamedTuple):
 
 
 class KnownLeaders:
-    def __init__(
-        self, me: BrokerId, shells: Mapping[PartitionId, Shell], others: Callable[[], Iterable[BrokerId]], clock: Clock
-    ) -> None:
-        self._me = me
+    def __init__(self, shells: Mapping[PartitionId, Shell], clock: Clock) -> None:
         self._shells = shells
-        self._others = others
         self._clock = clock
+        #: Whoever was ever connected; who is not now is told everything when it is again. The image would not do: a
+        #: broker may be connected before it is registered, and a leader be elected in between.
+        self._others: set[BrokerId] = set()
         self.peers: Peers | None = None
         self._known: dict[PartitionId, KnownLeader] = {}
         self._news: dict[PartitionId, Epoch] = {}
@@ -63,6 +62,7 @@ class KnownLeaders:
 
     def connected(self, broker: BrokerId) -> None:
         """It has heard nothing yet of what is led here."""
+        self._others.add(broker)
         self._tell([broker], list(self._led_here()))
 
     def _led_here(self) -> Iterator[tuple[bytes, int, int]]:
@@ -72,12 +72,11 @@ class KnownLeaders:
 
     def _tell_news(self) -> None:
         news, self._news = self._news, {}
-        self._tell(self._others(), [(each.topic_id, each.partition, epoch) for each, epoch in news.items()])
+        self._tell(sorted(self._others), [(each.topic_id, each.partition, epoch) for each, epoch in news.items()])
 
-    def _tell(self, brokers: Iterable[BrokerId], led: Sequence[tuple[bytes, int, int]]) -> None:
+    def _tell(self, brokers: Sequence[BrokerId], led: Sequence[tuple[bytes, int, int]]) -> None:
         if self.peers is None:
             return
-        brokers = [broker for broker in brokers if broker != self._me]
         for some in _frames_of(led):
             frame = encode_frame(Kind.LEADERS, [msgspec.msgpack.encode(some)])
             for broker in brokers:
