@@ -37,7 +37,7 @@ COMPRESSION_MASK = 0x07
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">8xi")
-_PLACE_AND_CRC = struct.Struct(">qi5xI2xi")
+_PLACE_AND_CRC = struct.Struct(">qi4xbI2xi")
 #: Base offset, length, leader epoch.
 _PLACE = struct.Struct(">qii")
 _CRC = struct.Struct(">I")
@@ -148,18 +148,18 @@ def check_crc(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:
 
 
 def first_wrong(batches: Buffer, upto_offset: Offset = INT64_MAX) -> int | None:
-    """Where in these whole batches the first begins whose checksum is wrong, or whose offsets, which that does not
-    cover, do not follow those before it or are not below `upto_offset`; None if all are right."""
+    """Where in these whole batches the first begins whose checksum is wrong; or whose version is, or offsets, which
+    that does not cover: they do not follow those before or are not below `upto_offset`. None if all are right."""
     position, view, iscsi = 0, memoryview(batches), crc32.iscsi
     expected = 0
     while position < len(view):
         if position + HEADER_BYTES > len(view):
             return position
-        base_offset, length, crc, delta = _PLACE_AND_CRC.unpack_from(view, position)
+        base_offset, length, magic, crc, delta = _PLACE_AND_CRC.unpack_from(view, position)
         stop = position + LENGTH_PREFIX_BYTES + length
         if not position + HEADER_BYTES <= stop <= len(view) or iscsi(view[position + CHECKED_FROM : stop]) != crc:
             return position
-        if not expected <= base_offset <= base_offset + delta < upto_offset:
+        if magic != MAGIC or not expected <= base_offset <= base_offset + delta < upto_offset:
             return position
         position, expected = stop, base_offset + delta + 1
     return None

@@ -131,3 +131,11 @@ def test_the_first_wrong_batch_is_found_in_bytes_that_end_anywhere(bench):
         assert first_wrong(batches[:300] + offset.to_bytes(8, "big", signed=True) + batches[308:], 10) in (300, 400)
     for length in (-13, 10, 1 << 30):
         assert first_wrong(batches[:308] + length.to_bytes(4, "big", signed=True) + batches[312:]) == 300
+
+
+def test_a_version_that_the_disk_changed_is_found_though_no_checksum_covers_it(bench):
+    bench.fill(3)
+    batches = bytearray(bench.read_all())
+    assert first_wrong(batches) is None
+    batches[100 + 16] = 0
+    assert first_wrong(batches) == 100
