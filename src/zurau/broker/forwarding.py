@@ -80,12 +80,14 @@ class Forwarding:
         await until(self._clock, self._has_controller, every_ms=LOOK_EVERY_MS, at_most_ms=ANSWER_MS)
         return await self.submit(command)
 
-    async def catch_up(self) -> None:
-        """Return when this broker's image holds what anybody was told before, or after a moment if there is nobody to
-        tell. Before it says that something does not exist: another broker may have been asked for it just now."""
+    async def catch_up(self) -> bool:
+        """Return when this broker's image holds what anybody was told before; False after a moment if nobody tells it.
+        For whoever is about to say that something does not exist: another broker may just have been asked for it."""
         if self._controller.is_loaded or self.peers is None:
-            return
-        await any_of([self.submit(CatchUp()), pause(self._clock, CATCH_UP_MS)])
+            return True
+        caught_up = self.submit(CatchUp())
+        await any_of([caught_up, pause(self._clock, CATCH_UP_MS)])
+        return caught_up.is_done and caught_up.error is None
 
     def _has_controller(self) -> bool:
         if self._controller.is_loaded or self.peers is None:

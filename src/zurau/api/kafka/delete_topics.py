@@ -27,9 +27,10 @@ async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsRespon
         wanted = [DeleteTopicState(name=name) async for name in call.in_turns(request.topic_names)]
     twice = await repeated([(topic.name, topic.topic_id) for topic in wanted], call)
     once = [topic async for topic in call.in_turns(wanted) if (topic.name, topic.topic_id) not in twice]
+    is_up_to_date = True
     if any(_known(topic, call) is None for topic in once):
-        await call.broker.controller.catch_up()
-    changes = await change_each(once, lambda topic: _delete(topic, call), request.timeout_ms, call)
+        is_up_to_date = await call.broker.controller.catch_up()
+    changes = await change_each(once, lambda topic: _delete(topic, is_up_to_date, call), request.timeout_ms, call)
     results = [
         _refused(topic.name, topic.topic_id, change) if isinstance(change, Refused) else change
         for topic, change in zip(once, changes, strict=True)
@@ -38,10 +39,10 @@ async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsRespon
     return DeleteTopicsResponse(responses=results + refusals)
 
 
-async def _delete(wanted: DeleteTopicState, call: Call) -> DeletableTopicResult:
+async def _delete(wanted: DeleteTopicState, is_up_to_date: bool, call: Call) -> DeletableTopicResult:
     name, topic_id = wanted.name, wanted.topic_id
     try:
-        topic = _find(wanted, call)
+        topic = _find(wanted, is_up_to_date, call)
         name, topic_id = topic.name, topic.topic_id
         if not call.broker.settings.delete_topic_enable:
             raise _deletion_disabled(call.version)
@@ -58,11 +59,13 @@ def _refused(name: str | None, topic_id: bytes, refused: Refused) -> DeletableTo
     return DeletableTopicResult(name=name, topic_id=topic_id, error_code=refused.code, error_message=refused.message)
 
 
-def _find(wanted: DeleteTopicState, call: Call) -> TopicImage:
+def _find(wanted: DeleteTopicState, is_up_to_date: bool, call: Call) -> TopicImage:
     by_name, by_id = wanted.name is not None, wanted.topic_id != NO_TOPIC_ID
     if by_name == by_id:
         raise Refused(ErrorCode.INVALID_REQUEST, "name the topic or give its id, one of the two")
     topic = _known(wanted, call)
+    if topic is None and not is_up_to_date:
+        raise Refused(ErrorCode.NOT_CONTROLLER, "no controller says whether there is such a topic; ask again")
     if topic is None:
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
         raise Refused(missing, "there is no such topic")
