@@ -146,7 +146,7 @@ class Broker:
         self.elections = Elections(self.clock)
         #: When brokers were last fenced or unfenced, as far as this one has seen it.
         self.fenced_since_ms: dict[BrokerId, int] = {}
-        self.known_leaders = KnownLeaders(self.replication.shells, self.clock)
+        self.known_leaders = KnownLeaders(me, self.replication.shells, lambda: self.image.brokers, self.clock)
         self.replication.role_listeners += [self.known_leaders.role_changed, self.disconnections.role_changed]
         self.leader_moves = LeaderMoves(
             me,

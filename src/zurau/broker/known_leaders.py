@@ -7,7 +7,7 @@ so nothing that comes late or twice does harm. None of it is kept: a broker that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -33,12 +33,19 @@ class KnownLeader(NamedTuple):
 
 
 class KnownLeaders:
-    def __init__(self, shells: Mapping[PartitionId, Shell], clock: Clock) -> None:
+    def __init__(
+        self,
+        me: BrokerId,
+        shells: Mapping[PartitionId, Shell],
+        registered: Callable[[], Iterable[BrokerId]],
+        clock: Clock,
+    ) -> None:
+        self._me = me
         self._shells = shells
+        self._registered = registered
         self._clock = clock
-        #: Whoever was ever connected; who is not now is told everything when it is again. The image would not do: a
-        #: broker may be connected before it is registered, and a leader be elected in between.
-        self._others: set[BrokerId] = set()
+        #: Whoever was ever connected: a broker may be before it is registered, and a leader be elected in between.
+        self._met: set[BrokerId] = set()
         self.peers: Peers | None = None
         self._known: dict[PartitionId, KnownLeader] = {}
         self._news: dict[PartitionId, Epoch] = {}
@@ -62,7 +69,7 @@ class KnownLeaders:
 
     def connected(self, broker: BrokerId) -> None:
         """It has heard nothing yet of what is led here."""
-        self._others.add(broker)
+        self._met.add(broker)
         self._tell([broker], list(self._led_here()))
 
     def _led_here(self) -> Iterator[tuple[bytes, int, int]]:
@@ -72,7 +79,8 @@ class KnownLeaders:
 
     def _tell_news(self) -> None:
         news, self._news = self._news, {}
-        self._tell(sorted(self._others), [(each.topic_id, each.partition, epoch) for each, epoch in news.items()])
+        others = sorted({*self._registered(), *self._met} - {self._me})
+        self._tell(others, [(each.topic_id, each.partition, epoch) for each, epoch in news.items()])
 
     def _tell(self, brokers: Sequence[BrokerId], led: Sequence[tuple[bytes, int, int]]) -> None:
         if self.peers is None:
