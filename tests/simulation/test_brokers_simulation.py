@@ -117,6 +117,16 @@ def test_only_faults_of_the_kinds_that_are_asked_for_strike():
     assert "--only Split,Kill" in search(kind).command(1)
 
 
+def test_a_world_without_operators_is_seen_again_without_them(capsys):
+    kind = Kind(3, is_operated=False)
+    seed = next(seed for seed in range(20) if faults_of(kind, seed) != faults_of(Kind(3), seed))
+    command = search(kind).command(seed, []).split()[1:]
+    with pytest.raises(SystemExit) as exit_:
+        main(command)
+    assert exit_.value.code == 0
+    assert tuple(capsys.readouterr().out.splitlines()) == run_seed(kind, seed, [], keeps_lines=True).lines
+
+
 def test_a_kind_of_fault_that_there_is_not_is_refused():
     with pytest.raises(SystemExit) as exit_:
         main(["simulate", "--only", "Flood"])

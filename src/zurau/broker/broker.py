@@ -143,6 +143,7 @@ class Broker:
             me, self.metadata.runtime, lambda: self.image, self.heartbeats.say_now, self.clock
         )
         self.controller.is_lost = self.disconnections.is_lost
+        self.metadata.on_controller = self.disconnections.controller_loaded
         self.elections = Elections(self.clock)
         #: When brokers were last fenced or unfenced, as far as this one has seen it.
         self.fenced_since_ms: dict[BrokerId, int] = {}

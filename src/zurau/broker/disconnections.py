@@ -18,7 +18,6 @@ from zurau.ids import BrokerId, Epoch, PartitionId
 from zurau.machines.controller.commands import BrokerDisconnected
 from zurau.machines.controller.image import ClusterImage
 from zurau.partition.runtime import MachineRuntime
-from zurau.pending import Pending
 from zurau.ports import Clock
 from zurau.replica.core.roles import Role
 
@@ -39,7 +38,6 @@ class Disconnections:
         self._present = {me}
         #: When the connections that are gone were lost.
         self._lost_ms: dict[BrokerId, float] = {}
-        controller.on_loaded = self._controller_loaded
 
     def connected(self, broker: BrokerId) -> None:
         self._present.add(broker)
@@ -63,16 +61,15 @@ class Disconnections:
         if partition == PartitionId(metadata.topic_id, metadata.name.partition) and role is Role.FOLLOWER:
             self._clock.call_later(0, self._speak_up)
 
+    def controller_loaded(self) -> None:
+        """Who decides from now on here has heard of nobody yet, not even of its own broker."""
+        self._heartbeat()
+        for broker in self._image().brokers.keys() - self._present:
+            self._tell(broker)
+
     def _speak_up(self) -> None:
         if self._controller.partition.leader is not None:
             self._heartbeat()
-
-    def _controller_loaded(self, loaded: Pending[None]) -> None:
-        """Who decides from now on here has heard of nobody yet, not even of its own broker."""
-        if loaded.error is None:
-            self._heartbeat()
-            for broker in self._image().brokers.keys() - self._present:
-                self._tell(broker)
 
     def _tell(self, broker: BrokerId) -> None:
         if self._controller.is_loaded:

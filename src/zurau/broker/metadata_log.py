@@ -86,6 +86,7 @@ class MetadataLog:
         self.runtime: ControllerRuntime = MachineRuntime(
             self.partition, make_controller, world, _is_not_controller, self._newest_snapshot
         )
+        self.runtime.on_loaded = self._controller_loaded
         self._view = ClusterView(self.partition)
         self.transfer = SnapshotTransfer(
             world, PartitionId(*METADATA_LOG), self.partition.log.directory, replication.shells
@@ -101,6 +102,8 @@ class MetadataLog:
         self._fetched: Snapshot | None = None
         #: Called with what was committed since.
         self.on_changes: Callable[[list[Change]], None] = _nobody_follows
+        #: Called when this broker has become the controller.
+        self.on_controller: Callable[[], None] = _nobody_waits
 
     @property
     def image(self) -> ClusterImage:
@@ -151,6 +154,13 @@ class MetadataLog:
             return True
         return any(voter.broker == broker for voter in self.partition.shell.core.membership.voters)
 
+    def _controller_loaded(self, loaded: Pending[None]) -> None:
+        if loaded.error is None:
+            self.on_controller()
+        elif not self.partition.is_only_voter:  # who is alone awaits it, and does not start
+            # It would lead on without deciding anything; when it stops, the others elect one that can.
+            self._world.fail(loaded.error)
+
     def _follow(self) -> None:
         changes = self._jump() if self._view.next_offset < self.partition.log.start_offset else []
         try:
@@ -198,6 +208,10 @@ class MetadataLog:
 
 def _is_not_controller() -> Refused:
     return Refused(ErrorCode.NOT_CONTROLLER, "this broker does not lead the metadata log at present")
+
+
+def _nobody_waits() -> None:
+    """Until the broker is made."""
 
 
 def _nobody_follows(changes: list[Change]) -> None:

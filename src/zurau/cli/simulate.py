@@ -31,6 +31,9 @@ def simulate(
     only: Annotated[
         str, typer.Option(metavar="KINDS", help="Draw faults of these kinds alone: LeaderLost,Split.")
     ] = "",
+    operators: Annotated[
+        bool, typer.Option(help="Operators and members of a group do their work too, and disks change what they hold.")
+    ] = True,
     faults: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these of the first seed's faults: 1,4,7 or none.")
     ] = None,
@@ -60,7 +63,7 @@ def simulate(
     kinds = tuple(only.split(",")) if only else ()
     if unknown := [each for each in kinds if each not in KINDS]:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(KINDS)}", param_hint="--only")
-    search = search_of(Kind(brokers, mode.value, kinds))
+    search = search_of(Kind(brokers, mode.value, kinds, is_operated=operators))
     if transcript is not None or faults is not None:
         raise typer.Exit(_tell(search, first_seed, faults, transcript))
     failed = _look(search, first_seed, seeds)

@@ -14,10 +14,11 @@ whoever waits is told to look elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from zurau.alarm import Alarm
-from zurau.errors import DiskFault, Refused
+from zurau.errors import DiskFault, OffsetOutOfRange, Refused
 from zurau.ids import Offset
 from zurau.machines.machine import Command, Decision, Machine, OffsetOf, Reply, RequestId, StateRecord
 from zurau.partition.partition import Partition
@@ -92,13 +93,8 @@ class MachineRuntime(Generic[AnyMachine]):
         self._stop(self._not_here)
 
     async def _load(self, leadership: int) -> None:
-        machine = self._make_machine()
         try:
-            replay = Replay(self.partition, machine.apply)
-            replay.restore(self._snapshot())
-            while replay.next_offset < self.partition.log.end_offset:
-                # To the end, not to the high watermark: what a leader before this one wrote will be committed too.
-                await replay.catch_up_in_turns(self.partition.log.end_offset, self._workers, self._turns)
+            machine, replay = await self._read_back()
         except DiskFault as fault:
             if leadership == self._leadership:
                 self.loaded.fail(fault)
@@ -110,6 +106,18 @@ class MachineRuntime(Generic[AnyMachine]):
         machine.loaded(self._now_ms())
         self._watch_deadline()
         self.loaded.resolve(None)
+
+    async def _read_back(self) -> tuple[AnyMachine, Replay]:
+        """What the log says. When a newer snapshot takes the place of what is being read, it begins again with that."""
+        while True:
+            machine = self._make_machine()
+            replay = Replay(self.partition, machine.apply)
+            replay.restore(self._snapshot())
+            with suppress(OffsetOutOfRange):
+                while replay.next_offset < self.partition.log.end_offset:
+                    # To the end, not to the high watermark: what a leader before this one wrote will be committed too.
+                    await replay.catch_up_in_turns(self.partition.log.end_offset, self._workers, self._turns)
+                return machine, replay
 
     def _load_ended(self, outcome: Pending[None]) -> None:
         """Anything else than damage is a defect."""

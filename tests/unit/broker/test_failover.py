@@ -7,6 +7,7 @@ import pytest
 from three_brokers import Cluster
 
 from zurau.broker.elections import DECIDED_WITHIN_MS
+from zurau.errors import CorruptData
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.controller.commands import AllocateProducerIds
 from zurau.ports import Handshake
@@ -20,6 +21,7 @@ from zurau.wire.peer.frames import Kind, encode_frame
 T = TopicPartition("t", 0)
 METADATA = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=False)
 TOPIC = 2
+METADATA_FILE = "__cluster_metadata-0/00000000000000000000.log"
 
 
 @pytest.fixture
@@ -217,3 +219,15 @@ def test_descriptions_hold_what_another_broker_was_told(cluster, request_, versi
         cluster.pass_time(1)
     answer = node.tell(request_, version)
     assert [each.error_code for each in (answer.topics if version == 0 else answer.results)] == [ErrorCode.NONE]
+
+
+def test_who_is_elected_controller_and_cannot_read_the_metadata_stops(cluster):
+    cluster.create("t")
+    first = controller(cluster)
+    for node in cluster.nodes.values():
+        node.disk.flip_bit(METADATA_FILE, len(node.disk.read_file(METADATA_FILE)) // 2)
+    kill(cluster, first)
+    cluster.pass_time(5000)
+    failures = [failure for node in cluster.nodes.values() for failure in node.failures]
+    assert isinstance(failures[0], CorruptData)
+    assert "__cluster_metadata-0 is damaged at offset" in str(failures[0])

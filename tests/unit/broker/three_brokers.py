@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from zurau.api.kafka.dispatch import answer
 from zurau.broker.broker import Broker
 from zurau.broker.identity import Identity
@@ -37,12 +39,15 @@ class Node:
         self.disk = SimulatedDisk(broker_id)
         self.directory_id = bytes([broker_id] * 16)
         self.starts = 0
+        #: Why it would have ended its process.
+        self.failures: list[BaseException] = []
         self.broker: Broker | None = None
         self.start()
 
     def start(self) -> None:
         self.starts += 1
         world = make_world(self.disk, self.clock, self.id * 1000 + self.starts, self.disk.boot_id)
+        world = msgspec.structs.replace(world, fail=self.failures.append)
         identity = Identity(self.id, "cluster", self.directory_id, is_founder=self.directory_id == bytes([1] * 16))
         self.broker = Broker(
             world,

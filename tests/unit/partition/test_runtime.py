@@ -9,6 +9,8 @@ import pytest
 from zurau.errors import CorruptData, Refused
 from zurau.machines.machine import Decision, OffsetOf, StateRecord
 from zurau.partition.runtime import MachineRuntime
+from zurau.partition.snapshots import Snapshot
+from zurau.pending import start
 from zurau.records.batch import iter_batches
 from zurau.records.builder import NewRecord, build_batch
 from zurau.replica.core.roles import Role
@@ -206,6 +208,24 @@ def test_a_leadership_that_ends_while_it_loads_makes_no_machine(clock, disk, par
     clock.advance(5)
     assert not runtime.is_loaded
     assert not runtime.loaded.is_done
+
+
+def test_a_snapshot_that_takes_the_place_of_the_log_while_it_is_read_is_read_instead(clock, disk, partition):
+    snapshot = Snapshot()
+    runtime = MachineRuntime(partition, Tally, make_world(disk, clock), elsewhere, lambda: snapshot)
+    for word in (b"one", b"two", b"three"):
+        partition.append_own(build_batch([NewRecord(b"word", word * 50_000, timestamp=0)]))
+    written = partition.wait_committed(3)
+    clock.advance(5)
+    written.result()
+    moved = start(partition.move_start(2))
+    runtime.leadership_established()
+    assert not moved.is_done
+    assert not runtime.loaded.is_done
+    snapshot = Snapshot(2, [StateRecord(b"word", b"one and two")])
+    clock.advance(5)
+    runtime.loaded.result()
+    assert runtime.machine.words == [b"one and two", b"three" * 50_000]
 
 
 def test_damage_that_is_found_too_late_is_nobodys_business(clock, disk, partition):

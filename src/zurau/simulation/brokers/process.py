@@ -68,7 +68,12 @@ class Process:
             boot_id=node.disk.boot_id,
             turns=ProcessTurns(self),
             observer=self.observer,
+            fail=self._fail,
         )
+
+    def _fail(self, error: BaseException) -> None:
+        # Not from within the broker, which carries errors on to whoever asked.
+        self.agenda.after(0, partial(self.node.cluster.unexpected, f"{self.node} ends its process", error))
 
     # Its loop
 

@@ -40,7 +40,8 @@ class Kind:
     def options(self) -> str:
         mode = f" --mode {self.mode}" if self.brokers > 1 else ""
         only = f" --only {','.join(self.only)}" if self.only else ""
-        return f"--brokers {self.brokers}{mode}{only}"
+        operators = "" if self.is_operated else " --no-operators"
+        return f"--brokers {self.brokers}{mode}{only}{operators}"
 
 
 LONE = Kind()
