@@ -54,7 +54,7 @@ class UnreadableData(DiskFault):
 
 
 class Abandoned(DiskFault):
-    """A compaction was told to end before it was done; nothing has changed."""
+    """A chore of upkeep was told to end before it was done; nothing has changed."""
 
 
 class CorruptData(DiskFault):

@@ -125,7 +125,7 @@ class Clock(Protocol):
 
 
 class Workers(Protocol):
-    """Threads for work that blocks. Results come back on the loop."""
+    """Threads for work that blocks, first come, first served. Results come back on the loop."""
 
     def run(self, work: Callable[[], T]) -> Pending[T]: ...
 
@@ -245,7 +245,10 @@ class World(msgspec.Struct, frozen=True):
 
     disk: Disk
     clock: Clock
+    #: For what somebody waits for and writes nothing: reads of cold data, unpacking.
     workers: Workers
+    #: For what flushes, removes or rewrites files, and may take as long as a slow disk likes: no read waits behind it.
+    background: Workers
     flusher: Flusher
     randomness: Randomness
     #: Names the time since the machine last started: what was written in it is there, flushed or not. Empty where the

@@ -106,7 +106,7 @@ class Broker:
         self.unexplained: list[str] = []
         self.troubles = Troubles(world.clock)
         self.health = Health(self)
-        self.last_seen = LastSeen(world.disk, world.clock, world.workers)
+        self.last_seen = LastSeen(world.disk, world.clock, world.background)
         self.journal = Journal(world)
         self.replication = Replication(world)
         self._others = others

@@ -31,7 +31,7 @@ KEPT_CHARACTERS = 200
 class Directories:
     def __init__(self, world: World) -> None:
         self._disk = world.disk
-        self._workers = world.workers
+        self._background = world.background
         #: To be removed by the next piece of work.
         self._doomed: list[str] = []
         self._is_removing = False
@@ -69,7 +69,7 @@ class Directories:
         ]
 
     def delete(self, directories: Iterable[str], topic_id: TopicId, suffix: str = DELETED) -> None:
-        """Take a topic's directories out of the way at once, and remove them in a worker."""
+        """Take a topic's directories out of the way at once, and remove them in the background."""
         doomed = []
         try:
             for directory in directories:
@@ -81,12 +81,12 @@ class Directories:
         self._remove(doomed)
 
     def _remove(self, directories: Iterable[str]) -> None:
-        """In one worker, however many there are: others have work for workers too."""
+        """In one thread, however many there are: others have work for the background too."""
         self._doomed += directories
         if self._doomed and not self._is_removing:
             self._is_removing = True
             doomed, self._doomed = self._doomed, []
-            self._workers.run(partial(self._remove_now, doomed)).then(self._removed)
+            self._background.run(partial(self._remove_now, doomed)).then(self._removed)
 
     def _removed(self, outcome: Pending[None]) -> None:
         log_failure("what is left of deleted topics is left to the next start")(outcome)

@@ -52,10 +52,10 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LastSeen:
-    def __init__(self, disk: Disk, clock: Clock, workers: Workers) -> None:
+    def __init__(self, disk: Disk, clock: Clock, background: Workers) -> None:
         self._disk = disk
         self._clock = clock
-        self._workers = workers
+        self._background = background
         #: By group and name, the latest last.
         self._times: dict[Kind, dict[tuple[str, str], int]] = {kind: {} for kind in Kind}
         self._connected: set[BrokerId] = set()
@@ -135,7 +135,7 @@ class LastSeen:
         self.begin()
         if self._has_changed or self._connected:
             self._has_changed = False
-            self._workers.run(partial(self._write, list(self.all()))).then(_report)
+            self._background.run(partial(self._write, list(self.all()))).then(_report)
 
     def _write(self, known: list[Seen]) -> None:
         self._disk.replace_file(FILE, msgspec.json.encode(known))

@@ -52,7 +52,7 @@ class MetadataSnapshots:
         disk, directory = self._world.disk, self._metadata.log.directory
         snapshot = SnapshotId(offset, self._metadata.log.epochs.epoch_of(offset - 1))
         records = freeze(image)
-        written = self._world.workers.run(
+        written = self._world.background.run(
             lambda: snapshots.write(disk, directory, snapshot, map(encode_record, records()))
         )
         start(self._trim_behind(written))
@@ -64,7 +64,7 @@ class MetadataSnapshots:
             if upto <= self._metadata.safe_high_watermark:
                 await self._metadata.move_start(upto)
                 start_offset = self._metadata.log.start_offset
-                await self._world.workers.run(partial(snapshots.remove_old, disk, directory, start_offset))
+                await self._world.background.run(partial(snapshots.remove_old, disk, directory, start_offset))
         except DiskFault as fault:
             log.warning("no snapshot of the metadata this time, the log stays as long as it is: %s", fault)
         finally:

@@ -167,7 +167,7 @@ class Placement:
     def _open_files(
         self, name: TopicPartition, topic_id: TopicId, settings: LogSettings, replicas: Replicas
     ) -> OpenedFiles:
-        """All of it that blocks; in a worker, when it is tried again."""
+        """All of it that blocks; in the background, when it is tried again."""
         disk = self._world.disk
         directory = str(name)
         stored_id = read_topic_id(disk, directory)
@@ -265,7 +265,7 @@ class Placement:
             return
         self._opening.add(name)
         work = partial(self._open_files, name, closed.topic_id, closed.settings, closed.replicas)
-        self._world.workers.run(work).then(partial(self._tried_again, name, closed))
+        self._world.background.run(work).then(partial(self._tried_again, name, closed))
 
     def _tried_again(self, name: TopicPartition, closed: ClosedPartition, outcome: Pending[OpenedFiles]) -> None:
         self._opening.discard(name)

@@ -138,7 +138,7 @@ class SnapshotTransfer:
             return
         self._fetch = None
         work = partial(self._store, fetch, SnapshotId(fetch.offset, piece.epoch))
-        self._world.workers.run(work).then(partial(self._fetched, fetch))
+        self._world.background.run(work).then(partial(self._fetched, fetch))
 
     def _store(self, fetch: _Fetch, snapshot: SnapshotId) -> Snapshot:
         """In a worker."""

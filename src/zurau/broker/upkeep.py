@@ -1,10 +1,11 @@
 """What a broker does by itself from time to time: retention, compaction, forgetting silent producers.
 
 Looking is cheap and happens on the loop, a few partitions at a time so that requests come in between; the heavy part
-of compaction and every flush happen in workers.
+of compaction and every flush happen in the background.
 
 Compaction is for one partition at a time, each in its turn. Whatever fails is logged, counted, and tried again later
-and later, so that one damaged partition takes neither the turns of the others nor the log.
+and later, so that one damaged partition takes neither the turns of the others nor the log. Removals and snapshots are
+for one partition at a time too: thousands may expire in one round, and somebody waits for the log's start to be moved.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from zurau.broker.broker import Broker
 from zurau.broker.outcomes import failure_in, tried
 from zurau.errors import Abandoned, DiskFault, FlushFailed
 from zurau.ids import TopicPartition
+from zurau.partition.fair_queue import FairQueue
 from zurau.partition.opening import producers_snapshot
 from zurau.partition.partition import Partition
 from zurau.pending import Pending, start
@@ -49,6 +51,7 @@ class Upkeep:
         self._to_compact: dict[TopicPartition, None] = {}
         self._compacting: CompactionJob | None = None
         self._snapshot_size: dict[TopicPartition, int] = {}
+        self._chores = FairQueue(broker.world.background)
 
     def start(self) -> None:
         settings = self._broker.settings
@@ -60,6 +63,7 @@ class Upkeep:
             timer.cancel()
         self._timers.clear()
         self._to_compact.clear()
+        self._chores.close(lambda: Abandoned("the broker stops"))
         if self._compacting is not None:
             self._compacting.abandon()
 
@@ -91,8 +95,8 @@ class Upkeep:
         return tried(work, partial(self._troubles.failed, job, partition.name)) or False
 
     def _run(self, job: str, partition: Partition, work: Callable[[], Any]) -> None:
-        """Have a worker do what nobody waits for."""
-        self._broker.workers.run(work).then(partial(self._ended, job, partition))
+        """Have done in its turn what nobody waits for."""
+        self._chores.run(job, work).then(partial(self._ended, job, partition))
 
     def _ended(self, job: str, partition: Partition, outcome: Pending[Any]) -> None:
         self._note(job, partition, outcome.error)
@@ -100,7 +104,9 @@ class Upkeep:
     def _note(self, job: str, partition: Partition, failure: BaseException | None) -> None:
         if failure is None:
             self._troubles.worked(job, partition.name)
-        elif self._is_here(partition):  # or else it was deleted meanwhile, and nobody misses the work
+        elif self._is_here(partition) and not isinstance(
+            failure, Abandoned
+        ):  # or else it was deleted meanwhile, and nobody misses the work
             self._troubles.failed(job, partition.name, failure)
 
     def _is_here(self, partition: Partition) -> bool:
@@ -184,7 +190,7 @@ class Upkeep:
         job = partition.log.plan_compaction(self._broker.clock.now_ms(), partition.high_watermark)
         if job is not None:
             self._compacting = job
-            self._broker.workers.run(job.run).then(partial(self._compacted, partition, job))
+            self._broker.world.background.run(job.run).then(partial(self._compacted, partition, job))
         return False
 
     def _compacted(self, partition: Partition, job: CompactionJob, outcome: Pending[None]) -> None:
@@ -194,8 +200,7 @@ class Upkeep:
             finishing = failure_in(lambda: partition.log.finish_compaction(job))
             self._remove_files(partition)
             failure = outcome.error or finishing
-            if not isinstance(failure, Abandoned):
-                self._note(COMPACTION, partition, failure)
+            self._note(COMPACTION, partition, failure)
             if failure is None:
                 log.info("%s: compacted", partition.name)
                 self._to_compact[partition.name] = None  # there may be more: a job takes some segments at a time

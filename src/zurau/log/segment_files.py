@@ -1,7 +1,7 @@
 """Which files of a directory are a log's segments, after whatever was under way is completed or undone.
 
 A compaction that was under way left files behind: `.cleaned` ones were not finished and go; a `.log.swap` was, so the
-replacement is completed. Blocks, all of it.
+replacement is completed. What goes is renamed first and removed later. Blocks, all of it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,19 @@ class SegmentFiles:
         """Complete or undo what was under way; returns the names of what is there for good."""
         if any(name.endswith(SWAP_SUFFIX) for name in names):
             names = self._finish_compaction(names)
-        self.leftovers = [self._path(name) for name in names if name.endswith(LEFTOVER_SUFFIXES)]
+        self.leftovers = [self._out_of_the_way(name) for name in names if name.endswith(LEFTOVER_SUFFIXES)]
         kept = [name for name in names if is_segment_file(name) and self._is_file(name)]
         stems = {name.partition(".")[0] for name in kept if name.endswith(LOG_SUFFIX)}
-        self.leftovers += [self._path(name) for name in kept if name.partition(".")[0] not in stems]
+        self.leftovers += [self._out_of_the_way(name) for name in kept if name.partition(".")[0] not in stems]
         return [name for name in kept if name.partition(".")[0] in stems]
+
+    def _out_of_the_way(self, name: str) -> str:
+        """Somebody makes a file of that name again before this one is removed: a compaction, or a new segment."""
+        path = self._path(name)
+        if name.endswith(DELETED_SUFFIX):
+            return path
+        self._disk.rename(path, path + DELETED_SUFFIX)
+        return path + DELETED_SUFFIX
 
     def _is_file(self, name: str) -> bool:
         if not self._disk.is_directory(self._path(name)):

@@ -49,8 +49,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("zurau")
 
-#: Those that unpack (one for each of three limits), one that compacts, and some for cold reads and removals.
+#: Those that unpack (one for each of three limits), and some for cold reads.
 WORKER_THREADS = 6
+#: One that compacts, one that removes deleted topics, one for upkeep's chores, and some for log starts and truncations.
+BACKGROUND_THREADS = 6
 LOCK_FILE = ".lock"
 
 
@@ -65,6 +67,7 @@ class Node:
         self._lock: IO[bytes]
         self._turns: LoopTurns
         self._workers: Threads
+        self._background: Threads
         self._flusher: FlushThreads
         self.broker: Broker
         self._upkeep: Upkeep
@@ -101,6 +104,7 @@ class Node:
         counters = Counters()
         self._turns = LoopTurns(loop, counters)
         self._workers = Threads(loop, self._turns, WORKER_THREADS, "worker")
+        self._background = Threads(loop, self._turns, BACKGROUND_THREADS, "background")
         disk = RealDisk(settings.node.dir)
         self._flusher = FlushThreads(loop, self._turns, disk if disk.has_quick_flush_all else None)
         clock = SystemClock(loop, self._turns)
@@ -108,6 +112,7 @@ class Node:
             disk,
             clock,
             self._workers,
+            self._background,
             self._flusher,
             SystemRandomness(),
             read_boot_id(),
@@ -124,6 +129,7 @@ class Node:
             if self._cluster is not None:
                 await self._cluster.stop()
             self._workers.stop()
+            self._background.stop()
             self._flusher.stop()
             self._lock.close()
             raise
@@ -186,6 +192,7 @@ class Node:
         if self._cluster is not None:
             await self._cluster.stop()
         self._workers.stop()
+        self._background.stop()
         self._flusher.stop()
 
 

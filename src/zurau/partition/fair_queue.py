@@ -16,7 +16,6 @@ from itertools import count
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from zurau.errors import Refused
 from zurau.pending import Pending
 from zurau.ports import Workers
 
@@ -117,7 +116,7 @@ class FairQueue:
         self._workers = workers
         self._order: FairOrder[tuple[Callable[[], Any], Pending[Any]]] = FairOrder()
         self._is_busy = False
-        self._closed: Callable[[], Refused] | None = None
+        self._closed: Callable[[], Exception] | None = None
 
     def run(self, client: Hashable, work: Callable[[], T]) -> Pending[T]:
         """Have it done when its turn comes. Whoever wants it no longer resolves what is returned."""
@@ -129,7 +128,7 @@ class FairQueue:
         self._next()
         return outcome
 
-    def close(self, error: Callable[[], Refused]) -> None:
+    def close(self, error: Callable[[], Exception]) -> None:
         """Begin nothing more, and tell those who wait. Whoever is at work is waited for by nobody."""
         self._closed = error
         while (waiting := self._order.next()) is not None:

@@ -2,7 +2,7 @@
 
 The core is told what happened and says effects; their order is the contract (`replica/core/effects.py`). So they stand
 in one line per replica. Most are done at once. One that has to wait for a disk (a vote, a truncation) holds up those
-behind it until it is done, and nobody else: the work is in a worker or in the journal.
+behind it until it is done, and nobody else: the work is in the background or in the journal.
 
 A leader's own records are in the log before the core hears of them (`RecordsWritten`): a disk without room then costs
 one refused batch. Other appends that the disk refuses are tried again until it takes them, and what stands behind them
@@ -77,8 +77,8 @@ class Shell:
     """One replica: its core, its log, and the effects that are not carried out yet."""
 
     __slots__ = (
-        "_alarm", "_clock", "_effects", "_is_busy", "_is_held_up", "_notes", "_observer", "_outbox", "_owner",
-        "_truncation", "_workers", "core", "flushing", "is_stopped", "log", "partition",
+        "_alarm", "_background", "_clock", "_effects", "_is_busy", "_is_held_up", "_notes", "_observer", "_outbox",
+        "_owner", "_truncation", "_workers", "core", "flushing", "is_stopped", "log", "partition",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +98,7 @@ class Shell:
         self._notes = notes
         self._clock = world.clock
         self._workers = world.workers
+        self._background = world.background
         self._observer = world.observer
         self._outbox = outbox
         self._owner = owner
@@ -285,7 +286,7 @@ class Shell:
         self._exclusively(Position(mark.epoch, 0), partial(self.log.restart, mark))
 
     def _exclusively(self, lowered: Position, work: Callable[[], None]) -> None:
-        """Shorten the log in a worker, when no flush is under way and the journal promises no more than is left."""
+        """Shorten the log, in the background, when no flush is under way and the journal has no more than is left."""
         shortened: Pending[None] = Pending()
 
         def shorten() -> object:
@@ -295,7 +296,7 @@ class Shell:
         def begin() -> None:
             self._truncation = None
             lowering = self._notes.lower(lowered) if self._notes is not None else _DONE
-            lowering.then(lambda _: self._workers.run(shorten).then(ended))
+            lowering.then(lambda _: self._background.run(shorten).then(ended))
 
         def ended(outcome: Pending[object]) -> None:
             if outcome.error is not None:
@@ -350,7 +351,7 @@ class Shell:
         self._write_start(move.offset).then(ended)
 
     def _write_start(self, offset: Offset) -> Pending[None]:
-        """In a worker: it takes two flushes."""
+        """In the background: it takes two flushes."""
         if offset <= self.log.start_offset:
             return _DONE
         written: Pending[None] = Pending()
@@ -363,7 +364,7 @@ class Shell:
                 self.log.start_advanced()
                 written.resolve(None)
 
-        self._workers.run(self.log.begin_advance_start(offset)).then(ended)
+        self._background.run(self.log.begin_advance_start(offset)).then(ended)
         return written
 
     def _send(self, effect: Send) -> None:

@@ -130,6 +130,7 @@ DRAWN: dict[str, int] = {
     "node.connections.SCRATCH_BYTES": 5,
     "node.connections.SWEEP_MS_MIN": 1,
     "node.connections.GOODBYE_MS": 1,
+    "node.run.BACKGROUND_THREADS": 1,
     "node.run.WORKER_THREADS": 1,
     "client.producer.accumulator.RECORD_OVERHEAD_BYTES": 1,
     "client.producer.sender.REQUEST_BYTES": 1,

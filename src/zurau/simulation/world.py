@@ -141,4 +141,4 @@ class SeededRandomness:
 def make_world(disk: Disk, clock: VirtualClock, seed: int = 0, boot_id: str = "") -> World:
     """A world on a disk; the disk and the clock outlive a broker that crashes, the rest is made anew."""
     workers, flusher = SimulatedThreads(clock), SimulatedThreads(clock, delay_ms=1, disk=disk)
-    return World(disk, clock, workers, flusher, SeededRandomness(seed), boot_id, ShortTurns(clock))
+    return World(disk, clock, workers, workers, flusher, SeededRandomness(seed), boot_id, ShortTurns(clock))

@@ -302,6 +302,20 @@ def test_a_result_that_comes_too_late_is_thrown_away(make_bench):
     assert (contents(bench), bench.names(".cleaned", ".swap")) == ([], [])
 
 
+def test_what_a_crash_left_of_a_compaction_is_not_taken_for_the_next_one(bench, disk):
+    put(bench, (b"a", b"1"), (b"a", b"2"))
+    close_segment(bench)
+    disk.open(f"logs/t-0/{0:020}.log.cleaned").append([b"junk"])
+    bench.open(clean=False)
+    job = bench.log.plan_compaction(10_000, bench.log.end_offset)
+    commit = job._commit
+    job._commit = lambda compacted: (bench.remove(), commit(compacted))
+    job.run()
+    bench.log.finish_compaction(job)
+    assert contents(bench) == [(1, b"a", b"2")]
+    assert bench.names(".cleaned", ".swap") == []
+
+
 def compact_until_power_goes(bench, disk, monkeypatch, steps: int) -> None:
     """The power goes after some renames, all of which are on disk by then."""
     count = 0

@@ -76,6 +76,8 @@ class Group:
         self.protocol = ""
         self.leader_id = ""
         self.members: dict[str, Member] = {}
+        #: How many of them speak each protocol.
+        self._speakers: Counter[str] = Counter()
         #: Static members: instance id to member id.
         self.instances: dict[str, str] = {}
         #: Ids handed out whose owners have not joined yet, the oldest first.
@@ -93,7 +95,10 @@ class Group:
         self.state = MOVES[self.state, event]
 
     def add(self, member: Member) -> None:
+        if member.member_id in self.members:
+            self._lose_speakers(self.members[member.member_id])
         self.members[member.member_id] = member
+        self._speakers.update(member.protocol_names)
         self.pending_ids.pop(member.member_id, None)
         if member.instance_id is not None:
             self.instances[member.instance_id] = member.member_id
@@ -102,10 +107,28 @@ class Group:
 
     def drop(self, member: Member) -> None:
         del self.members[member.member_id]
+        self._lose_speakers(member)
         if member.instance_id is not None and self.instances.get(member.instance_id) == member.member_id:
             del self.instances[member.instance_id]
         if self.leader_id == member.member_id:
             self.leader_id = next(iter(self.members), "")
+
+    def take_members(self) -> dict[str, Member]:
+        """All of them, who then are none of this group's."""
+        members, self.members, self.instances = self.members, {}, {}
+        self._speakers.clear()
+        return members
+
+    def change_protocols(self, member: Member, protocols: tuple[Protocol, ...]) -> None:
+        self._lose_speakers(member)
+        member.protocols = protocols
+        self._speakers.update(member.protocol_names)
+
+    def _lose_speakers(self, member: Member) -> None:
+        for name in member.protocol_names:
+            self._speakers[name] -= 1
+            if not self._speakers[name]:
+                del self._speakers[name]
 
     def replace_static(self, old: Member, member_id: str) -> Member:
         """The process behind an instance id was restarted: the same member, in the same place, under a new id."""
@@ -159,18 +182,19 @@ class Group:
         known = self.members.get(besides)
         if known is not None and protocol_type == self.protocol_type and known.protocols == protocols:
             return True
-        others = [member for member in self.members.values() if member is not known]
+        others = len(self.members) - (known is not None)
         if others and protocol_type != self.protocol_type:
             return False
-        return any(all(other.speaks(offered.name) for other in others) for offered in protocols)
+        known_names = known.protocol_names if known is not None else ()
+        return any(self._speakers[offered.name] - (offered.name in known_names) == others for offered in protocols)
 
     def choose_protocol(self) -> str:
         """By vote among the protocols that all speak; a tie goes to the one that the leader likes better."""
         everyone = list(self.members.values())
         leader = self.members[self.leader_id]
-        candidates = [
-            offered.name for offered in leader.protocols if all(member.speaks(offered.name) for member in everyone)
-        ]
+        candidates = [offered.name for offered in leader.protocols if self._speakers[offered.name] == len(everyone)]
+        if len(candidates) == 1:
+            return candidates[0]
         votes = Counter(member.vote(candidates) for member in everyone)
         return max(candidates, key=lambda candidate: (votes[candidate], -candidates.index(candidate)))
 

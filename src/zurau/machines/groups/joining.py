@@ -32,8 +32,7 @@ from zurau.machines.groups.step import Step, TimerKind
 from zurau.machines.machine import RequestId
 from zurau.wire.kafka.error_codes import ErrorCode
 
-#: Ways of assigning partitions that one member may offer: clients offer up to three. Every one is held against those
-#: of every other member.
+#: Ways of assigning partitions that one member may offer: clients offer up to three.
 PROTOCOLS_MAX = 32
 #: Ids of one group that wait for their owners to join.
 PENDING_IDS_MAX = 1000
@@ -141,7 +140,7 @@ def _rejoin(group: Group, member: Member, command: JoinGroup, request_id: Reques
         group.state is GroupState.COMPLETING
         or (group.state is GroupState.STABLE and member.member_id != group.leader_id)
     )
-    _update(member, command)
+    _update(group, member, command)
     if is_told_again:
         dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
         renew_session(group, member, step)
@@ -159,7 +158,7 @@ def _take_place(group: Group, command: JoinGroup, request_id: RequestId, step: S
     dismiss(old, ErrorCode.FENCED_INSTANCE_ID, step)
     step.stop_timer(TimerKind.SESSION, group.group_id, old.member_id)
     member = group.replace_static(old, command.candidate_id)
-    _update(member, command)
+    _update(group, member, command)
     if group.state is not GroupState.STABLE or not _still_agrees(group, old, member):
         wait_at_join_barrier(group, member, request_id, step)
         settle(group, step)
@@ -188,9 +187,9 @@ def _still_agrees(group: Group, old: Member, member: Member) -> bool:
     )
 
 
-def _update(member: Member, command: JoinGroup) -> None:
+def _update(group: Group, member: Member, command: JoinGroup) -> None:
     member.client_id = command.client_id
     member.client_host = command.client_host
     member.session_timeout_ms = command.session_timeout_ms
     member.rebalance_timeout_ms = command.rebalance_timeout_ms
-    member.protocols = command.protocols
+    group.change_protocols(member, command.protocols)

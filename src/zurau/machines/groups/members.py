@@ -64,11 +64,9 @@ class Member(msgspec.Struct):
     def metadata_for(self, protocol: str) -> bytes:
         return next((offered.metadata for offered in self.protocols if offered.name == protocol), b"")
 
-    def speaks(self, protocol: str) -> bool:
-        for offered in self.protocols:  # noqa: SIM110 - asked for every pair of members: a generator costs thrice
-            if offered.name == protocol:
-                return True
-        return False
+    @property
+    def protocol_names(self) -> frozenset[str]:
+        return frozenset(offered.name for offered in self.protocols)
 
     def vote(self, candidates: Container[str]) -> str:
         """The candidate that it likes best."""

@@ -172,7 +172,7 @@ def _adopt(group: Group, value: GroupMetadataValue) -> None:
     group.protocol_type = value.protocol_type
     group.protocol = value.protocol or ""
     group.state_since_ms = None if value.current_state_timestamp == _NO_TIMESTAMP else value.current_state_timestamp
-    known, group.members, group.instances = group.members, {}, {}
+    known = group.take_members()
     for agreed in value.members:
         member = known.get(agreed.member_id) or _member(agreed, group.protocol)
         member.assignment = agreed.assignment

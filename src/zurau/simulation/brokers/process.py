@@ -63,6 +63,7 @@ class Process:
             disk=MountedDisk(node.disk, self),
             clock=ProcessClock(self),
             workers=self.workers,
+            background=self.workers,
             flusher=self.flusher,
             randomness=randomness,
             boot_id=node.disk.boot_id,

@@ -170,6 +170,44 @@ def test_more_protocols_than_any_client_offers_are_refused(stage):
     assert stage.state == "CompletingRebalance"
 
 
+class Compared(str):
+    """A name that counts how often it is held against another."""
+
+    __slots__ = ()
+    count = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.count += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_what_a_join_costs_does_not_grow_with_the_protocols_of_all_others(stage):
+    def protocols() -> tuple[Protocol, ...]:
+        return tuple(Protocol(Compared(f"p{number}"), b"") for number in range(PROTOCOLS_MAX))
+
+    for number in range(50):
+        stage.join(f"m{number}", protocols=protocols())
+    stage.join("last", protocols=protocols()[-1:])
+    Compared.count = 0
+    stage.join("one more", protocols=protocols())
+    assert Compared.count < 5 * PROTOCOLS_MAX
+
+
+def test_what_members_spoke_counts_no_more_when_they_change_or_leave(stage):
+    stage.join("a", protocols=(RANGE, STICKY))
+    stage.join("b", protocols=(RANGE, STICKY))
+    stage.join("a", protocols=(STICKY,))
+    assert stage.outcome(stage.join("c", protocols=(RANGE,))) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    stage.leave("a")
+    stage.join("c", protocols=(RANGE,))
+    assert stage.outcome(stage.join("d", protocols=(STICKY,))) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    stage.leave("b")
+    stage.leave("c")
+    assert stage.outcome(stage.join("d", protocols=(STICKY,))).protocol == "sticky"
+
+
 def test_members_who_say_too_much_together_find_the_group_full(stage_with):
     stage = stage_with(group_bytes_max=1024)
     large = (Protocol("range", bytes(600)),)
