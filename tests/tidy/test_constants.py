@@ -94,10 +94,10 @@ FIXED = {
     "how long somebody is patient; tests of that pass their own": """
         broker.forwarding.ANSWER_MS broker.forwarding.CATCH_UP_MS broker.forwarding.LOOK_EVERY_MS
         broker.elections.LOOK_EVERY_MS broker.broker.ASK_AGAIN_MS broker.openings.OPENED_WITHIN_MS
-        broker.progress.PROGRESS_MS partition.refusals.CONSEQUENCES_MS
+        broker.progress.PROGRESS_MS partition.refusals.CONSEQUENCES_MS partition.partition.NO_ROOM_EVERY_MS
         broker.joining.SAY_AGAIN_MS broker.handing_over.HAND_OVER_MS broker.handing_over.NO_CONTROLLER_MS
         broker.handing_over.LOOK_EVERY_MS broker.heartbeats.SHUTDOWN_INTERVAL_MS
-        broker.heartbeats.UNHEARD_MS cli.cluster_operations.LOOK_EVERY_S
+        broker.heartbeats.UNHEARD_MS broker.room.YIELD_MS cli.cluster_operations.LOOK_EVERY_S
         api.kafka.elect_leaders.HANDOVER_MS api.kafka.elect_leaders.LOOK_EVERY_MS
         broker.joining.ROUND_MS broker.introductions.MISSING_MS broker.introductions.CALM_MS
         broker.voter_changes.INTERVAL_MS broker.internal_topics.GROW_INTERVAL_MS

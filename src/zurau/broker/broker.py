@@ -39,6 +39,7 @@ from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.progress import with_progress
 from zurau.broker.replica_names import ReplicaNames
 from zurau.broker.replication import Replication
+from zurau.broker.room import Room
 from zurau.broker.settings import BrokerSettings
 from zurau.broker.stop_mark import StopMark, read_stop_mark, remove_stop_mark, write_stop_mark
 from zurau.broker.throttles import Throttles
@@ -159,6 +160,8 @@ class Broker:
             prefers=settings.auto_leader_rebalance_enable,
             interval_ms=settings.leader_imbalance_check_interval_s * SECOND_MS,
         )
+        self.room = Room(self.leader_moves, self.world)
+        self.replication.on_cannot_write, self.in_sync.yields = self.room.is_missing, self.room.yields
         self._voter_changes = VoterChanges(
             self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, self.world,
             settings.metadata_voter_replacement_ms,
@@ -224,7 +227,7 @@ class Broker:
         """From now on other brokers can be reached."""
         self.replication.peers = self.controller.peers = peers
         self.replication.throttles = Throttles(self.broker_id, self.clock, lambda: self.image)
-        self.known_leaders.peers = self.leader_moves.peers = self.metadata.transfer.peers = peers
+        self.known_leaders.peers = self.leader_moves.peers = self.room.peers = self.metadata.transfer.peers = peers
 
     def connected(self, peer: Handshake) -> None:
         self.replication.connected(peer)
@@ -243,6 +246,9 @@ class Broker:
                 self.known_leaders.received(sender, frame)
             case Kind.PREFER_LEADER:
                 self.leader_moves.received(sender, frame)
+            case Kind.ROOM_ASKED | Kind.ROOM_OFFERED:
+                if self.room.received(sender, frame):
+                    self.heartbeats.say_now()
             case _:
                 self.replication.received(sender, frame)
 

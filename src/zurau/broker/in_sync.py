@@ -30,6 +30,8 @@ class InSyncPartitions:
         self._controller = controller
         self._partitions = partitions
         self._image = image
+        #: Whether somebody else is to lead a partition, since there is room.
+        self.yields: Callable[[PartitionId], bool] = lambda _: False
         #: Of this start of the broker, once the image holds it.
         self._broker_epoch: Epoch = -1
 
@@ -62,14 +64,16 @@ class InSyncPartitions:
         self._controller.submit(asked).then(lambda outcome: self._answered(key, outcome))
 
     def failed(self) -> frozenset[PartitionId]:
-        """Replicas here that do not work, or led before a restart and have forgotten it."""
+        """Replicas here that do not work, have no room, or led before a restart and have forgotten it."""
         return frozenset(self._failed())
 
     def _failed(self) -> Iterator[PartitionId]:
         for partition in self._partitions.values():
             core = partition.shell.core
-            if isinstance(core, InSyncReplica) and (partition.is_broken or core.led_before_restart):
-                yield PartitionId(partition.topic_id, partition.name.partition)
+            if isinstance(core, InSyncReplica):
+                key = PartitionId(partition.topic_id, partition.name.partition)
+                if partition.is_broken or core.led_before_restart or self.yields(key):
+                    yield key
 
     def _answered(self, key: PartitionId, outcome: Pending[PartitionImage]) -> None:
         """Also when nothing was changed: then the leader's view was an old one. A refusal is asked about again."""

@@ -99,10 +99,38 @@ class LeaderMoves:
             topic_id, index = msgspec.msgpack.decode(decode_frame(frame)[1], type=_Asked)
         except msgspec.MsgspecError as error:
             raise ProtocolViolation(f"what broker {sender} asks cannot be read: {error}") from error
-        topic = self._image().topics_by_id.get(TopicId(topic_id))
-        here = self._partitions.get(TopicPartition(topic.name, index)) if topic is not None else None
+        here = self._find(PartitionId(TopicId(topic_id), index))
         if here is not None and here.leads:
             self._move(here, Counter(), prefers=True)
+
+    def _find(self, key: PartitionId) -> Partition | None:
+        """Its replica here."""
+        if key.topic_id == self._metadata.topic_id:
+            return self._metadata
+        topic = self._image().topics_by_id.get(key.topic_id)
+        return self._partitions.get(TopicPartition(topic.name, key.partition)) if topic is not None else None
+
+    # Giving
+
+    def could_lead(self, key: PartitionId) -> list[BrokerId]:
+        """Who could lead at once what this broker leads."""
+        partition, image = self._find(key), self._image()
+        if partition is None or not partition.is_established or self._is_closed:
+            return []
+        core = partition.shell.core
+        if isinstance(core, Replica):
+            return [voter.broker for voter in self._able(core, image)]
+        found = image.partition(key)
+        return [] if found is None else [each.broker for each in found.in_sync if each != core.id]
+
+    def give(self, key: PartitionId, broker: BrokerId) -> bool:
+        """Hand it over to somebody who could lead it. Returns False where only the controller can."""
+        partition = self._find(key)
+        if partition is None or not isinstance(partition.shell.core, Replica):
+            return False
+        voter = next(each for each in partition.shell.core.voters if each.broker == broker)
+        partition.shell.tell(TransferAsked(voter))
+        return True
 
     # Leaving
 

@@ -48,6 +48,8 @@ class Replication:
         #: Told of every role that a replica here takes.
         self.role_listeners: list[Callable[[PartitionId, Role, Epoch], None]] = []
         self.on_proposal: Callable[[PartitionId, InSyncProposal], None] = _nobody_decides
+        #: A replica here finds no room on its disk.
+        self.on_cannot_write: Callable[[PartitionId], None] = _nobody_else_writes
         self.on_snapshot_wanted: Callable[[PartitionId, ReplicaId, SnapshotPoint], None] = _nobody_sends
         #: What replicas that catch up may take; set by whoever knows what operators want.
         self.throttles: Throttles | None = None
@@ -121,6 +123,10 @@ class Replication:
         if self._sessions.peers:
             self._sessions.fail(partition)
             self._pump_soon()
+
+    def cannot_write(self, partition: PartitionId) -> None:
+        # Not from within what it could not write.
+        self._clock.call_later(0, lambda: self.on_cannot_write(partition))
 
     def fetch_snapshot(self, partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None:
         self.on_snapshot_wanted(partition, leader, point)
@@ -231,6 +237,10 @@ def _records_bytes(message: Fetched) -> int:
 
 def _nobody_decides(partition: PartitionId, proposal: InSyncProposal) -> None:
     """Without a controller no in-sync set changes."""
+
+
+def _nobody_else_writes(partition: PartitionId) -> None:
+    """Alone, nobody else could lead."""
 
 
 def _nobody_sends(partition: PartitionId, leader: ReplicaId, point: SnapshotPoint) -> None:

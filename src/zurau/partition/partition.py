@@ -43,6 +43,8 @@ log = logging.getLogger("zurau.partition")
 
 #: Shared by all whose answer is there at once: it is never changed any more.
 _DONE = done(None)
+#: How often others are told that the disk has no room.
+NO_ROOM_EVERY_MS = 500
 
 
 class Appended(msgspec.Struct, frozen=True, gc=False):
@@ -66,7 +68,7 @@ class Partition:
 
     __slots__ = (
         "_admission", "_clock", "_established", "_flush_waiters", "_readers", "_refusals", "_replicated_waiters",
-        "_restore_producers",
+        "_restore_producers", "_said_no_room_ms",
         "_validation", "_writers", "fault", "high_watermark", "leader", "leader_epoch", "leadership_listener", "leads",
         "log", "name", "on_commit", "producers", "shell", "topic_id",
     )  # fmt: skip
@@ -101,6 +103,7 @@ class Partition:
         self._clock = world.clock
         #: Why nothing is taken: until a restart if a flush failed, else until what failed was tried again and worked.
         self.fault: DiskFault | None = None
+        self._said_no_room_ms = float("-inf")
         #: Who waits for what it has written, and who waits for something to read. The former have no answer to expect
         #: from a replica that leads no more.
         self._writers = Waiters()
@@ -278,6 +281,7 @@ class Partition:
         try:
             log.append(batch, header)
         except DiskFault as fault:
+            self._found_no_room()
             raise refusal(fault) from fault
         was_put_off = shell.flushing.is_put_off
         shell.tell(RecordsWritten(header.last_offset_delta + 1))
@@ -353,8 +357,17 @@ class Partition:
         self.fault = fault
         if self.is_broken:
             self._established.resolve(None)  # or never: nobody needs to wait for it
+        else:
+            self._found_no_room()
         refused = Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(fault))
         self._fail_waiters(refused)
+
+    def _found_no_room(self) -> None:
+        """Somebody else may have some, and lead."""
+        now_ms = self._clock.monotonic_ms()
+        if self.leads and now_ms >= self._said_no_room_ms + NO_ROOM_EVERY_MS:
+            self._said_no_room_ms = now_ms
+            self.shell.cannot_write()
 
     def _fail_waiters(self, error: Refused) -> None:
         for waiters in (self._writers, self._replicated_waiters, self._readers, self._flush_waiters):

@@ -442,6 +442,9 @@ class Shell:
         else:
             self._owner.storage_fault(fault)
 
+    def cannot_write(self) -> None:
+        self._outbox.cannot_write(self.partition)
+
     def is_awaited(self, offset: Offset) -> bool:
         return self._owner.is_awaited(offset)
 

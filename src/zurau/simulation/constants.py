@@ -71,6 +71,7 @@ DRAWN: dict[str, int] = {
     "broker.peers.frame_memory.ARRIVING_BYTES_MAX": 1,
     "broker.internal_topics.GROWN_AT_ONCE": 1,
     "broker.replication.RESERVED_BYTES": 0,
+    "broker.room.ROOM_BYTES": 1,
     "partition.flushing.UNAWAITED_FLUSH_MS": 0,
     "partition.flushing.RETRY_FLUSH_MS": 1,
     "partition.opening.WALKED_BYTES": 0,

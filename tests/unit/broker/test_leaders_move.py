@@ -7,9 +7,12 @@ from three_brokers import Cluster
 
 from zurau.api.kafka.describe_quorum import METADATA_LOG
 from zurau.broker.leadership import leadership_of
+from zurau.broker.room import YIELD_MS
+from zurau.errors import ProtocolViolation
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.controller.commands import AlterConfigs, ConfigEdit, ConfigOperation, ResourceType
 from zurau.pending import start
+from zurau.settings import MIB
 from zurau.simulation.client import SimulatedClient
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.add_raft_voter import AddRaftVoterRequest
@@ -18,7 +21,10 @@ from zurau.wire.kafka.messages.elect_leaders import ElectLeadersRequest, TopicPa
 from zurau.wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from zurau.wire.kafka.messages.remove_raft_voter import RemoveRaftVoterRequest
 from zurau.wire.kafka.messages.unregister_broker import UnregisterBrokerRequest
+from zurau.wire.peer.frames import Kind, encode_frame
 
+LOOK_MS = 300_000
+LARGE = bytes(2 * MIB)
 MODES = pytest.mark.parametrize("mode", ["quorum", "isr"])
 
 
@@ -214,3 +220,69 @@ def test_a_broker_is_unregistered_when_it_holds_nothing(cluster):
     assert cluster.nodes[1].tell(UnregisterBrokerRequest(broker_id=3), 0).error_code == ErrorCode.INVALID_REQUEST
     unknown = cluster.nodes[1].tell(UnregisterBrokerRequest(broker_id=9), 0)
     assert unknown.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+# Away from a disk without room
+
+
+def fill(node, left: int = 0) -> None:
+    node.disk.capacity_bytes = node.disk.used_bytes + left
+
+
+@pytest.fixture
+def nearly_full(cluster, mode):
+    """The leader of a topic: its disk has room for what the controller decides, and not for the next record."""
+    cluster.create("t", replication_mode=mode, max_message_bytes=str(4 * MIB))
+    cluster.pass_time(2000)
+    leader = cluster.leader_of("t")
+    fill(leader, 3 * MIB // 2)
+    assert cluster.produce("t", LARGE) == ErrorCode.KAFKA_STORAGE_ERROR
+    return leader
+
+
+@MODES
+def test_who_has_no_room_lets_another_lead(cluster, nearly_full):
+    cluster.pass_time(1000)
+    assert cluster.leader_of("t") is not nearly_full
+    assert cluster.produce("t", LARGE) == ErrorCode.NONE
+    assert cluster.read("t") == [LARGE]
+
+
+@MODES
+def test_who_has_room_again_is_caught_up_and_leads_again(cluster, nearly_full):
+    cluster.pass_time(1000)
+    cluster.produce("t", LARGE)
+    nearly_full.disk.capacity_bytes = 1 << 40
+    cluster.pass_time(YIELD_MS + LOOK_MS)
+    assert cluster.leader_of("t") is nearly_full
+    assert cluster.produce("t", b"again") == ErrorCode.NONE
+    assert cluster.read("t") == [LARGE, b"again"]
+
+
+def test_a_question_for_room_that_cannot_be_read_is_refused(cluster):
+    frame = b"".join(encode_frame(Kind.ROOM_ASKED, [b"?"]))[4:]
+    with pytest.raises(ProtocolViolation, match="broker 2"):
+        cluster.nodes[BrokerId(1)].broker.received(BrokerId(2), memoryview(frame))
+
+
+@MODES
+def test_when_nobody_has_room_what_there_is_can_be_read(cluster, mode):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    cluster.produce("t", b"one")
+    for node in cluster.nodes.values():
+        fill(node)
+    for _ in range(5):
+        assert cluster.produce("t", b"refused") == ErrorCode.KAFKA_STORAGE_ERROR
+        cluster.pass_time(3000)
+        assert cluster.read("t") == [b"one"]
+
+
+def test_a_controller_without_room_lets_another_decide(cluster):
+    full = next(node for node in cluster.nodes.values() if node.broker.metadata.partition.is_established)
+    fill(full)
+    other = next(node for node in cluster.nodes.values() if node is not full)
+    cluster.create("refused", at=other.id)
+    cluster.pass_time(3000)
+    assert cluster.create("t", 1, at=other.id) == ErrorCode.NONE
+    assert not full.broker.metadata.partition.leads

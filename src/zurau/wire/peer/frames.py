@@ -46,6 +46,9 @@ class Kind(IntEnum):
     #: A piece of a snapshot of the metadata.
     SNAPSHOT_ASK = 11
     SNAPSHOT_PIECE = 12
+    #: For a partition whose leader has none on its disk.
+    ROOM_ASKED = 13
+    ROOM_OFFERED = 14
 
 
 #: Kind, head and data: views of the bytes that came.
