@@ -106,7 +106,7 @@ class ReplicaDisk:
         self.flushed = Position(NO_EPOCH, 0)
         #: Where the log begins since its start has moved, and who wrote last before it.
         self._first_mark: EpochMark | None = None
-        self.snapshot = Producers().snapshot(0)
+        self.snapshot = Producers().snapshot(0)()
 
     # Writing
 
@@ -156,7 +156,7 @@ class ReplicaDisk:
         view.advance_start(offset)
         members.advance_start(offset)
         gone = [batch for batch in self.seen.since(self.start_offset) if batch.next_offset <= offset]
-        self.snapshot = remember(self.snapshot, gone).snapshot(offset)
+        self.snapshot = remember(self.snapshot, gone).snapshot(offset)()
         self.start_offset, self.first_voters = offset, members.first
         self._first_mark = view.epochs.marks[0]
 

@@ -54,7 +54,8 @@ FIXED = {
     "what something takes in memory, measured": """
         machines.groups.memory.GROUP_BYTES machines.groups.memory.MEMBER_BYTES machines.groups.memory.PENDING_ID_BYTES
         machines.groups.memory.OFFSET_BYTES api.kafka.session.FRAME_BYTES api.kafka.session.DECODED_TIMES
-        api.kafka.session.DECODED_BYTES_MAX api.kafka.reading.READING_BYTES""",
+        api.kafka.session.DECODED_BYTES_MAX api.kafka.reading.READING_BYTES
+        partition.producer_memory.PRODUCER_BYTES""",
     "a limit that clients meet, tested at its edge": """
         api.response_memory.GROW_WITHIN_MS broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX
         broker.last_seen.TEXT_BYTES_MAX

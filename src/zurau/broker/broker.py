@@ -407,6 +407,7 @@ class Broker:
             clean=mark is not None and mark.is_old,
             opened_late=self._opened_late,
             replication=self.replication,
+            producers_bytes_max=self.settings.producers_memory_bytes_max,
         )
 
     def _sort_out(self, topics: Iterable[TopicImage], deleted_before: Iterable[TopicId]) -> None:

@@ -29,6 +29,7 @@ from zurau.machines.controller.names import METADATA_TOPIC
 from zurau.partition.closing import close_together
 from zurau.partition.opening import read_topic_id, restore_producers, write_topic_id
 from zurau.partition.partition import Partition
+from zurau.partition.producer_memory import ProducerMemory
 from zurau.partition.producers import Producers
 from zurau.partition.replicas import Replicas, make_replica
 from zurau.partition.unpacking import Unpacking
@@ -84,6 +85,7 @@ class Placement:
         clean: bool,
         opened_late: Callable[[Partition], None],
         replication: Replication,
+        producers_bytes_max: int,
     ) -> None:
         self._world = world
         self._replication = replication
@@ -98,6 +100,9 @@ class Placement:
         self.unpacking = Unpacking(world.workers)
         self._validator = RecordValidator(self.unpacking)
         self.partitions: dict[TopicPartition, Partition] = {}
+        self._producer_memory = ProducerMemory(
+            producers_bytes_max, lambda: (partition.producers for partition in self.partitions.values())
+        )
         self.closed: dict[TopicPartition, ClosedPartition] = {}
         #: Of logs that are not new: what was written before was not flushed, and a crash took it.
         self._topic_ids_written = 0
@@ -233,6 +238,7 @@ class Placement:
             outbox=self._replication,
             validator=self._validator,
         )
+        files.producers.tell_of_new(self._producer_memory.added)
         self._replication.add(partition.shell)
         membership = partition.shell.core.membership
         if (replicas.others or replicas.has_company) and membership.history != notes.facts.voters:

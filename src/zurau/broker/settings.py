@@ -118,6 +118,15 @@ class BrokerSettings:
         at_most=INT32_MAX,
         doc="How long the last sequence numbers of a silent idempotent producer are remembered.",
     )
+    producers_memory_bytes_max: int = setting(
+        256 * MIB,
+        "zurau.producers.memory.max.bytes",
+        at_least=MIB,
+        at_most=INT64_MAX,
+        doc="Memory for the last sequence numbers of idempotent producers, about, over all partitions: a kilobyte for "
+        "each producer in each partition that it writes to. Past it those that were silent longest are forgotten, in "
+        "the partitions that have most.",
+    )
 
     disk_low_bytes: int = setting(
         GIB,

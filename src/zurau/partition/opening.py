@@ -108,9 +108,10 @@ def producers_snapshot(
     path = f"{partition_log.directory}/{PRODUCERS_FILE}"
     if not len(producers) and partition_log.size_bytes < WALKED_BYTES:
         return lambda: disk.remove(path)
-    content = producers.snapshot(partition_log.end_offset)
+    encode = producers.snapshot(partition_log.end_offset)
 
     def work() -> None:
+        content = encode()
         if disk.read_file(path) != content:
             (replace_file or disk.replace_file)(path, content)
 

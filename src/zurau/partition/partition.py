@@ -338,7 +338,8 @@ class Partition:
 
     def truncated(self, producers: Producers) -> None:
         """What producers wrote there is not in the log any more."""
-        self.producers = producers
+        before, self.producers = self.producers, producers
+        producers.tell_of_new(before.on_new)
 
     def flushed_moved(self, offset: Offset) -> None:
         self._flush_waiters.release(offset)

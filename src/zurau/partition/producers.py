@@ -8,7 +8,7 @@ rebuilt from batch headers after a crash, and from a snapshot plus the headers b
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -51,15 +51,16 @@ class ProducerSnapshot(msgspec.Struct):
     """The state at one offset, as it is stored."""
 
     offset: Offset
-    producers: dict[ProducerId, tuple[int, int, list[WrittenBatch]]]
+    producers: dict[ProducerId, tuple[int, int, tuple[WrittenBatch, ...]]]
 
 
 class Producers:
     """The producer state of one partition."""
 
-    __slots__ = ("_producers",)
+    __slots__ = ("_producers", "on_new")
 
     def __init__(self) -> None:
+        self.on_new: Callable[[int], None] = _nobody_counts
         #: Whoever wrote last is last.
         self._producers: OrderedDict[ProducerId, Producer] = OrderedDict()
 
@@ -68,6 +69,11 @@ class Producers:
 
     def __contains__(self, producer_id: ProducerId) -> bool:
         return producer_id in self._producers
+
+    def tell_of_new(self, on_new: Callable[[int], None]) -> None:
+        """Tell somebody how many there are, and then of each that is new. It may forget others at once."""
+        self.on_new = on_new
+        on_new(len(self))
 
     def items(self) -> Iterable[tuple[ProducerId, Producer]]:
         return self._producers.items()
@@ -102,11 +108,9 @@ class Producers:
         """A batch is in the log."""
         if header.producer_id == NO_PRODUCER_ID or header.base_sequence < 0:
             return
-        producer = self._producers.get(header.producer_id)
+        producer = known = self._producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             producer = self._producers[header.producer_id] = Producer(header.producer_epoch)
-            if len(self._producers) > PRODUCERS_MAX:
-                self._producers.popitem(last=False)
         self._producers.move_to_end(header.producer_id)
         producer.last_written_ms = now_ms
         written = WrittenBatch(
@@ -116,6 +120,14 @@ class Producers:
             header.max_timestamp,
         )
         producer.batches = (*producer.batches[1 - REMEMBERED_BATCHES :], written)
+        if known is None:
+            self.keep(PRODUCERS_MAX)
+            self.on_new(1)
+
+    def keep(self, count: int) -> None:
+        """Forget those that have been silent longest, as after their time is over, if there are more."""
+        while len(self._producers) > count:
+            self._producers.popitem(last=False)
 
     def expire(self, older_than_ms: int) -> None:
         """Forget producers that have not written since."""
@@ -123,14 +135,19 @@ class Producers:
         for producer_id in gone:
             del self._producers[producer_id]
 
-    def snapshot(self, offset: Offset) -> bytes:
-        """The state as bytes, true of everything below `offset`."""
+    def snapshot(self, offset: Offset) -> Callable[[], bytes]:
+        """The state of this moment as bytes, true of everything below `offset`. They are made when they are asked for,
+        in any thread: of many producers that takes a while."""
         producers = {
-            producer_id: (producer.epoch, producer.last_written_ms, list(producer.batches))
+            producer_id: (producer.epoch, producer.last_written_ms, producer.batches)
             for producer_id, producer in self._producers.items()
         }
-        content = msgspec.json.encode(ProducerSnapshot(offset, producers))
-        return b"%08x\n%s" % (crc32.iscsi(content), content)
+
+        def encode() -> bytes:
+            content = msgspec.json.encode(ProducerSnapshot(offset, producers))
+            return b"%08x\n%s" % (crc32.iscsi(content), content)
+
+        return encode
 
     def restore(self, content: bytes) -> Offset:
         """Take the state of a snapshot; returns the offset from which the log has to be followed.
@@ -147,8 +164,12 @@ class Producers:
         for producer_id, (epoch, last_written_ms, batches) in snapshot.producers.items():
             producer = self._producers[producer_id] = Producer(epoch)
             producer.last_written_ms = last_written_ms
-            producer.batches = tuple(batches[-REMEMBERED_BATCHES:])
+            producer.batches = batches[-REMEMBERED_BATCHES:]
         return snapshot.offset
+
+
+def _nobody_counts(new: int) -> None:
+    """Where no broker is around it."""
 
 
 def following(sequence: int, steps: int) -> int:

@@ -75,6 +75,7 @@ DRAWN: dict[str, int] = {
     "partition.flushing.UNAWAITED_FLUSH_MS": 0,
     "partition.flushing.RETRY_FLUSH_MS": 1,
     "partition.opening.WALKED_BYTES": 0,
+    "partition.producer_memory.FORGOTTEN_PER_MILLE": 0,
     "partition.snapshots.RECORDS_A_BATCH": 1,
     "partition.snapshots.KEPT": 1,
     "machines.groups.removal.RECORDS_MAX": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zurau.broker.health import Kind
+from zurau.broker.settings import BrokerSettings
 from zurau.errors import DiskFault
 from zurau.ids import TopicPartition
 from zurau.log import checkpoint
@@ -10,17 +11,18 @@ from zurau.log.compaction import CompactionJob
 from zurau.log.log import Log
 from zurau.log.settings import LogSettings
 from zurau.partition.partition import Partition
+from zurau.partition.producer_memory import PRODUCER_BYTES
 from zurau.ports import File
 from zurau.records.batch import iter_batches, parse_header
 from zurau.records.builder import NewRecord, build_batch
 from zurau.records.record import Record, iter_records
-from zurau.settings import DAY_MS, HOUR_MS, MINUTE_MS
+from zurau.settings import DAY_MS, HOUR_MS, MIB, MINUTE_MS
 from zurau.simulation.broker import SimulatedBroker
 from zurau.wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 
-def broker_with_topic(**configs: str) -> tuple[SimulatedBroker, Partition]:
-    broker = SimulatedBroker(1, LogSettings(segment_bytes=1000))
+def broker_with_topic(settings: BrokerSettings | None = None, **configs: str) -> tuple[SimulatedBroker, Partition]:
+    broker = SimulatedBroker(1, LogSettings(segment_bytes=1000), settings)
     topic = CreatableTopic(
         name="t",
         num_partitions=1,
@@ -215,3 +217,15 @@ def test_files_that_cannot_be_removed_are_told_of(caplog):
     broker.disk.remove = refuse
     broker.clock.advance(2 * HOUR_MS)
     assert "removal of files of t-0 failed" in caplog.text
+
+
+def test_producers_take_no_more_memory_than_the_broker_is_told():
+    broker, partition = broker_with_topic(BrokerSettings(producers_memory_bytes_max=MIB))
+    most = MIB // PRODUCER_BYTES
+    for producer_id in range(most + 1):
+        append(broker, partition, b"k", b"v", producer_id=producer_id, producer_epoch=0, base_sequence=0)
+    assert most * 0.9 < len(partition.producers) <= most
+    assert most in partition.producers
+    broker.stop()
+    broker.start()
+    assert most * 0.9 < len(broker.broker.partition("t", 0).producers) <= most

@@ -79,7 +79,7 @@ def test_a_snapshot_is_followed_by_the_batches_after_it(partition, batch, disk):
 
 def test_a_snapshot_of_more_than_the_log_holds_is_thrown_away_for_good(partition, batch, disk):
     append(partition, batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
-    disk.replace_file(SNAPSHOT, partition.producers.snapshot(offset=7))
+    disk.replace_file(SNAPSHOT, partition.producers.snapshot(offset=7)())
     assert last_sequences(restore_producers(disk, partition.log, BEGINNING_MS)) == {1: 0}
     disk.crash()
     assert disk.read_file(SNAPSHOT) is None

@@ -84,7 +84,7 @@ def test_a_snapshot_restores_the_same_answers():
     producers = written(batch(0, count=3, offset=10), batch(3, offset=13))
     restored = Producers()
 
-    assert restored.restore(producers.snapshot(14)) == 14
+    assert restored.restore(producers.snapshot(14)()) == 14
     assert restored.find_repeated(batch(0, count=3)) == producers.find_repeated(batch(0, count=3))
     assert restored.find_repeated(batch(4)) is None
 
