@@ -154,6 +154,22 @@ class BrokerSettings:
         at_most=INT32_MAX,
         doc="Largest request that is read into memory; a client that sends a larger one is disconnected.",
     )
+    socket_receive_buffer_bytes: int = setting(
+        -1,
+        "socket.receive.buffer.bytes",
+        at_least=-1,
+        at_most=INT32_MAX,
+        doc="What the system may hold of one client's requests before they are read. -1: as much as it likes, up to "
+        "some megabytes (Linux: `net.ipv4.tcp_rmem`); Kafka's default is 102400.",
+    )
+    socket_send_buffer_bytes: int = setting(
+        -1,
+        "socket.send.buffer.bytes",
+        at_least=-1,
+        at_most=INT32_MAX,
+        doc="What the system may hold of answers that one client has not taken. -1: as much as it likes, up to some "
+        "megabytes (Linux: `net.ipv4.tcp_wmem`); Kafka's default is 102400.",
+    )
     queued_max_request_bytes: int = setting(
         512 * MIB,
         "queued.max.request.bytes",

@@ -68,6 +68,13 @@ def _bind_one(family: int, address: Any) -> socket.socket:
     return bound
 
 
+def size_buffers(bound: socket.socket, receive_bytes: int, send_bytes: int) -> None:
+    """Before it listens: what the system may hold of each connection. -1: as it thinks fit."""
+    for option, size in ((socket.SO_RCVBUF, receive_bytes), (socket.SO_SNDBUF, send_bytes)):
+        if size >= 0:
+            bound.setsockopt(socket.SOL_SOCKET, option, size)
+
+
 def _reason(error: OSError) -> str:
     """What the system says of an address, or the resolver of a name."""
     if isinstance(error, socket.gaierror):

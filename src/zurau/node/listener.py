@@ -9,7 +9,7 @@ from collections.abc import Callable
 from zurau.api.client import Client, ConnectionState
 from zurau.broker.caller import ANONYMOUS, Caller
 from zurau.ids import Address
-from zurau.node.acceptor import Acceptor, bind
+from zurau.node.acceptor import Acceptor, bind, size_buffers
 from zurau.node.connection import Connection, Session
 from zurau.node.connections import Connections
 from zurau.node.settings import ListenerSettings
@@ -41,6 +41,9 @@ class Listener:
     def listen(self, connections: Connections, open_session: OpenSession) -> None:
         """Let clients in."""
         self._open_session = open_session
+        settings = connections.broker.settings
+        for bound in self._sockets:  # every connection that is accepted there has what it has
+            size_buffers(bound, settings.socket_receive_buffer_bytes, settings.socket_send_buffer_bytes)
         self._acceptor = Acceptor(
             self._sockets,
             connections.turns,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import struct
 import time
 from collections.abc import Callable
@@ -139,3 +140,15 @@ def _target(link: Path) -> str:
         return str(link.readlink())
     except FileNotFoundError:
         return ""
+
+
+def test_what_the_system_holds_of_a_connection_is_a_setting(start_node, connect_to):
+    node = start_node(socket_receive_buffer_bytes=30_000, socket_send_buffer_bytes=40_000)
+    connect_to(node).ask(HELLO, 3)
+
+    def sizes() -> list[tuple[int, int]]:
+        sockets = [each._transport.get_extra_info("socket") for each in node.node._connections._connections]
+        options = socket.SO_RCVBUF, socket.SO_SNDBUF
+        return [tuple(each.getsockopt(socket.SOL_SOCKET, option) for option in options) for each in sockets]
+
+    assert node.call(sizes) in ([(30_000, 40_000)], [(60_000, 80_000)])  # Linux counts what it needs for itself too
