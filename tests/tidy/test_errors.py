@@ -11,6 +11,7 @@ CATCHES_EVERYTHING = {
     "src/pyspark_zurau/worker/pool.py": "closes what a task had borrowed, whatever ended the task, and raises it again",
     "src/zurau/chaos/load.py": "whatever a client did not expect itself is a finding, and is told",
     "src/zurau/client/aio/carrier.py": "carries the error of its thread to everybody who waits for a record",
+    "src/zurau/api/http/door.py": "a defect of ours costs one answer; it is logged in full, and the client is told",
     "src/zurau/broker/outcomes.py": "work that nobody waits for: whatever went wrong with it is logged and told on",
     "src/zurau/node/connection.py": "a defect of ours costs one connection, not the broker; it is logged in full",
     "src/zurau/node/run.py": "gives back what was taken when the start fails, and raises it again",

@@ -8,8 +8,11 @@ from pathlib import Path
 
 THIS_FILE = "tests/tidy/test_words.py"
 EMPTY_NAMES = ("manager", "helper", "util", "utils", "impl", "misc", "common")
-#: Names that are known by their addresses.
-KNOWN = r"www\.apache\.org/licenses|www\.w3\.org/2000/svg|maven\.apache\.org/POM|semver\.org|127\.0\.0\.1|localhost"
+#: Names that are known by their addresses, and places that are nowhere or here.
+KNOWN = (
+    r"www\.apache\.org/licenses|www\.w3\.org/2000/svg|maven\.apache\.org/POM|semver\.org|127\.0\.0\.1|localhost|"
+    r"\w+\.example\b|\{"
+)
 #: Pattern, and what to do about it.
 BANNED = {
     r"\b(TODO|FIXME|XXX)\b": "do it, or write it down where work is planned",

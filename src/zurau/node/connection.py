@@ -31,6 +31,8 @@ log = logging.getLogger("zurau.connection")
 JOIN_BYTES = 32 * KIB
 #: Requests of one client in one turn when nobody else waits; the more do, the fewer it is.
 REQUESTS_PER_TURN = 64
+#: How long a client may go on sending after the last answer.
+LINGER_MS = 2000
 
 
 class Session(Protocol):
@@ -95,6 +97,8 @@ class Connection(asyncio.BufferedProtocol):
         self._is_serving = False
         self._is_in_line = False
         self._is_aborted = False
+        #: What the client sends is not looked at any more.
+        self._is_deaf = False
         #: Memory of requests that are not answered yet, as it is counted.
         self.held_bytes = 0
         self.responses = ResponseShare(connections.response_memory)
@@ -116,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._session.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._is_aborted:
+        if self._is_deaf:
             return
         self._turns.begin()
         self.was_active = True
@@ -180,6 +184,22 @@ class Connection(asyncio.BufferedProtocol):
     def after_this_read(self, work: Callable[[], None]) -> None:
         self._connections.call_soon(work)
 
+    def finish(self) -> None:
+        """The session serves nothing more: close when the client has what it was sent, and has seen that it ends.
+
+        To close at once, with bytes unread, would make the system reset the connection, and the client might lose what
+        it was told. So what it still sends is thrown away for a while.
+        """
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._is_deaf = True
+        if not self.is_reading:
+            self.is_reading = True
+            transport.resume_reading()
+        transport.write_eof()
+        self._connections.clock.call_later(LINGER_MS, self.close)
+
     # What others ask of it
 
     @property
@@ -200,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        self._is_aborted = True
+        self._is_aborted = self._is_deaf = True
         self._forget_requests()
         if self._transport is not None:
             self._transport.abort()

@@ -36,9 +36,9 @@ from zurau.node.connection import Connection
 from zurau.node.connections import Connections
 from zurau.node.disk import RealDisk
 from zurau.node.flush_threads import FlushThreads
-from zurau.node.listener import Listener
+from zurau.node.listener import Listener, OpenSession
 from zurau.node.run_futures import as_future
-from zurau.node.settings import Settings, listeners_of, peer_address_of
+from zurau.node.settings import HTTP, Settings, listeners_of, peer_address_of
 from zurau.node.threads import Threads
 from zurau.node.turns import SWITCH_S, LoopTurns
 from zurau.pending import start
@@ -91,11 +91,28 @@ class Node:
         self._connections = Connections(self.broker, self.broker.clock, self._turns)
         self._connections.start()
         for listener in self._listeners:
-            listener.listen(self._connections, self._open_session)
+            opens = self._http_sessions() if listener.settings.name == HTTP else self._open_kafka_session
+            listener.listen(self._connections, opens)
         return self._listeners[0].address
 
-    def _open_session(self, client: Client, connection: Connection) -> KafkaSession:
+    @property
+    def http_address(self) -> Address | None:
+        """With its real port, once it has started; None if nobody asked for it."""
+        return next((each.address for each in self._listeners if each.settings.name == HTTP), None)
+
+    def _open_kafka_session(self, client: Client, connection: Connection) -> KafkaSession:
         return KafkaSession(client, connection, self.broker, self._connections.scratch)
+
+    def _http_sessions(self) -> OpenSession:
+        # Not at the top: a broker without this door is ready sooner, and smaller.
+        from zurau.api.http.door import Door
+        from zurau.api.http.session import HttpSession
+        from zurau.api.http.table import ROUTES
+
+        node = self._settings.node
+        door = Door(self.broker, ROUTES, node.http_body_max_bytes, node.http_names)
+        scratch = self._connections.scratch
+        return lambda client, connection: HttpSession(client, connection, door, scratch)
 
     async def _open_broker(self) -> None:
         settings = self._settings
@@ -233,7 +250,7 @@ async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    _announce(settings, endpoint, node.broker.broker_id)
+    _announce(settings, endpoint, node)
     gc.freeze()  # modules and what the broker is made of are never garbage, and need not be looked at for it
     gc.enable()
     keep_freed_memory()
@@ -244,11 +261,12 @@ async def _serve_until_signal(settings: Settings, fail: Fail) -> None:
     await node.stop()
 
 
-def _announce(settings: Settings, endpoint: Address, broker_id: BrokerId) -> None:
+def _announce(settings: Settings, endpoint: Address, node: Node) -> None:
     """The one line that says ready: for people on stdout, for programs also on a descriptor of their choice."""
+    http = f"http={node.http_address} " if node.http_address is not None else ""
     line = (
-        f"zurau {__version__} ready: kafka={endpoint} "
-        f"dir={settings.node.dir} node={broker_id} flush={settings.log.flush}\n"
+        f"zurau {__version__} ready: kafka={endpoint} {http}"
+        f"dir={settings.node.dir} node={node.broker.broker_id} flush={settings.log.flush}\n"
     )
     sys.stdout.write(line)
     sys.stdout.flush()

@@ -17,11 +17,13 @@ from zurau.errors import SettingsError
 from zurau.ids import Address
 from zurau.log.settings import LogSettings
 from zurau.machines.groups.settings import GroupSettings
-from zurau.settings import INT32_MAX, Setting, did_you_mean, setting, settings_of
+from zurau.settings import INT32_MAX, KIB, MIB, Setting, did_you_mean, setting, settings_of
 
 ENVIRONMENT_PREFIX = "ZURAU_"
 #: Kafka's word for its protocol in the clear, and the name of a listener that speaks it.
 PLAINTEXT = "PLAINTEXT"
+#: The name of the listener for HTTP.
+HTTP = "HTTP"
 #: Where brokers listen for each other, unless they are told otherwise.
 PEER_PORT = 9192
 
@@ -35,6 +37,24 @@ class NodeSettings:
         "127.0.0.1:9092",
         "listeners",
         doc="HOST:PORT to listen on for Kafka clients; PLAINTEXT://HOST:PORT is the same. Port 0 takes a free one.",
+    )
+    http: str = setting(
+        "",
+        "zurau.http.listener",
+        doc="HOST:PORT to listen on for HTTP clients. Port 0 takes a free one. Empty: nowhere.",
+    )
+    http_names: tuple[str, ...] = setting(
+        (),
+        "zurau.http.names",
+        doc="Names by which HTTP clients may call this broker, besides addresses, localhost and names without a dot: "
+        "a page in a browser must not get at it under a name of its own. *: any.",
+    )
+    http_body_max_bytes: int = setting(
+        2 * MIB,
+        "zurau.http.body.max.bytes",
+        at_least=KIB,
+        at_most=64 * MIB,
+        doc="Largest body of an HTTP request.",
     )
     advertise: str = setting(
         "",
@@ -96,8 +116,12 @@ class ListenerSettings:
 
 
 def listeners_of(settings: NodeSettings) -> tuple[ListenerSettings, ...]:
+    """Kafka's is the first."""
     advertise = parse_address(settings.advertise, "--advertise") if settings.advertise else None
-    return (ListenerSettings(PLAINTEXT, parse_address(settings.kafka, "--kafka"), advertise, "--kafka"),)
+    kafka = ListenerSettings(PLAINTEXT, parse_address(settings.kafka, "--kafka"), advertise, "--kafka")
+    if not settings.http:
+        return (kafka,)
+    return (kafka, ListenerSettings(HTTP, parse_address(settings.http, "--http"), None, "--http"))
 
 
 def parse_address(text: str, flag: str) -> Address:

@@ -15,7 +15,7 @@ from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
 from zurau.client.offsets import end_offsets, start_offsets
 from zurau.client.producer import Producer
-from zurau.ids import TopicPartition
+from zurau.ids import Address, TopicPartition
 from zurau.node.run import Node
 from zurau.node.settings import load
 from zurau.records.record import Record
@@ -47,6 +47,8 @@ class Broker:
         self._address: str | None = None
         self.host = "127.0.0.1"
         self.port = 0
+        #: Where HTTP is spoken, if that was asked for: `Broker(http="127.0.0.1:0")`.
+        self.http_address: Address | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -162,6 +164,7 @@ class Broker:
         address = {"kafka": self._address} if self._address else {}
         node = Node(load(TEST_DEFAULTS | self._settings | address), self._fail)
         self.host, self.port = await node.start()
+        self.http_address = node.http_address
         self._ready.set()
         await self._stop_asked.wait()
         await (node.stop() if self._failure is None else node.abandon())

@@ -8,6 +8,7 @@ from zurau.api.kafka.administration import change_each
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.repeated import named_twice, repeated
 from zurau.broker.config_entries import topic_entries
+from zurau.broker.topics import create_topic
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId
 from zurau.machines.controller.commands import CreateTopic
@@ -53,12 +54,9 @@ def too_many_partitions(counts: Iterable[int]) -> Refused | None:
 
 async def _create(topic: CreatableTopic, validate_only: bool, call: Call) -> TopicImage | Refused:
     try:
-        created = await call.broker.controller.ask(_command(topic, validate_only, call))
+        return await create_topic(_command(topic, validate_only, call), call.broker)
     except Refused as refused:
         return refused
-    if not validate_only:
-        await call.broker.opened(created.topic_id)
-    return created
 
 
 def _command(topic: CreatableTopic, validate_only: bool, call: Call) -> CreateTopic:

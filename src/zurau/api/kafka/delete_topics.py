@@ -5,9 +5,9 @@ from __future__ import annotations
 from zurau.api.kafka.administration import change_each
 from zurau.api.kafka.call import Call
 from zurau.api.kafka.repeated import named_twice, repeated
+from zurau.broker.topics import delete_topic, require_known
 from zurau.errors import Refused
 from zurau.ids import NO_TOPIC_ID, TopicId
-from zurau.machines.controller.commands import DeleteTopic
 from zurau.machines.controller.image import TopicImage
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.delete_topics import (
@@ -44,10 +44,10 @@ async def _delete(wanted: DeleteTopicState, is_up_to_date: bool, call: Call) -> 
     try:
         topic = _find(wanted, is_up_to_date, call)
         name, topic_id = topic.name, topic.topic_id
-        if not call.broker.settings.delete_topic_enable:
-            raise _deletion_disabled(call.version)
-        await call.broker.controller.ask(DeleteTopic(topic.topic_id))
+        await delete_topic(topic.topic_id, call.broker)
     except Refused as refused:
+        if refused.code == ErrorCode.TOPIC_DELETION_DISABLED and call.version < DELETION_DISABLED_SINCE:
+            refused = Refused(ErrorCode.INVALID_REQUEST, refused.message)
         if wanted.name is not None and refused.code == ErrorCode.UNKNOWN_TOPIC_ID:
             # Somebody else deletes it: that is decided, though not yet to be seen.
             refused = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, refused.message)
@@ -63,20 +63,10 @@ def _find(wanted: DeleteTopicState, is_up_to_date: bool, call: Call) -> TopicIma
     by_name, by_id = wanted.name is not None, wanted.topic_id != NO_TOPIC_ID
     if by_name == by_id:
         raise Refused(ErrorCode.INVALID_REQUEST, "name the topic or give its id, one of the two")
-    topic = _known(wanted, call)
-    if topic is None and not is_up_to_date:
-        raise Refused(ErrorCode.NOT_CONTROLLER, "no controller says whether there is such a topic; ask again")
-    if topic is None:
-        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
-        raise Refused(missing, "there is no such topic")
-    return topic
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
+    return require_known(_known(wanted, call), missing, is_up_to_date)
 
 
 def _known(wanted: DeleteTopicState, call: Call) -> TopicImage | None:
     image = call.broker.image
     return image.topics_by_id.get(TopicId(wanted.topic_id)) if wanted.name is None else image.topics.get(wanted.name)
-
-
-def _deletion_disabled(version: int) -> Refused:
-    code = ErrorCode.TOPIC_DELETION_DISABLED if version >= DELETION_DISABLED_SINCE else ErrorCode.INVALID_REQUEST
-    return Refused(code, "delete.topic.enable is false on this broker")
