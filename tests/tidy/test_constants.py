@@ -114,7 +114,7 @@ FIXED = {
         client.groups.consumer.COMMIT_INTERVAL_S client.groups.consumer.ROUND_S client.groups.consumer.HURRY_S
         client.groups.membership.STOP_PATIENCE_S client.groups.membership.LEAVE_PATIENCE_S
         client.producer.producer.ROUND_S
-        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S
+        client.retry.FIRST_DELAY_S client.retry.LONGEST_DELAY_S client.consumer.near_replicas.NAMED_FOR_S
         client.retry.LEADER_DELAY_S client.retry.SUSPICION_S client.cluster.cluster.FIRST_PATIENCE_S
         client.cluster.cluster.COORDINATOR_PATIENCE_S""",
     "how much is shown to a person": """

@@ -38,7 +38,13 @@ NOT_FOR_SINKS = {
     "kafka.transactional.id": "writing in transactions is not there yet; rows are written at least once",
 }
 _OBEYED = frozenset({"bootstrap.servers", "client.id", "request.timeout.ms"})
-OBEYED_BY_SOURCES = _OBEYED | {"group.id", "isolation.level", "fetch.max.bytes", "max.partition.fetch.bytes"}
+OBEYED_BY_SOURCES = _OBEYED | {
+    "client.rack",
+    "group.id",
+    "isolation.level",
+    "fetch.max.bytes",
+    "max.partition.fetch.bytes",
+}
 OBEYED_BY_SINKS = _OBEYED | {
     "acks",
     "allow.auto.create.topics",
@@ -93,6 +99,7 @@ def parse_fetch_settings(values: Values) -> FetchSettings:
         isolation=READ_COMMITTED if isolation == "read_committed" else READ_UNCOMMITTED,
         # Tasks read what was there a moment ago: a topic that no broker knows now was deleted.
         unknown_topic_patience_s=1.0,
+        rack=values.text("kafka.client.rack") or "",
     )
 
 

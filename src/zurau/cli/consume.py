@@ -8,7 +8,7 @@ import select
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +28,7 @@ from zurau.settings import INT32_MAX
 if TYPE_CHECKING:
     from zurau.cli.record_text import Render
     from zurau.client.cluster import Cluster
-    from zurau.client.consumer import Consumer, PartitionRecords
+    from zurau.client.consumer import Consumer, FetchSettings, PartitionRecords
     from zurau.client.groups.consumer import GroupConsumer
     from zurau.ids import Offset, TopicPartition
 
@@ -81,6 +81,7 @@ def consume(
         RecordFormat.TEXT
     ),
     read_committed: Annotated[bool, typer.Option("--read-committed", help="Skip aborted transactions.")] = False,
+    rack: Annotated[str, typer.Option(metavar="NAME", help="Read from brokers of this rack where possible.")] = "",
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
 ) -> None:
@@ -93,18 +94,22 @@ def consume(
       zurau consume orders --from-time 10m --keys
       zurau consume orders --from-offset -5 --max 5 --partition 0
       zurau consume orders --group billing --from-beginning
+      zurau consume orders --rack eu-1a
       zurau consume orders --template '{partition}/{offset} {time} {key}: {value}\\n'
     """
+    from zurau.client.consumer import FetchSettings
+
     start = Start(from_beginning, from_offset, from_time)
+    fetch = FetchSettings(isolation=_isolation(read_committed), rack=rack)
     render = _renderer(form, template, keys=keys, headers=headers)
     with ExitStack() as stack:
         stack.enter_context(sigterm_unwinds())
         cluster = stack.enter_context(open_cluster(bootstrap, timeout))
-        reader: Consumer | GroupConsumer
-        if group is None:
-            reader = _partition_reader(cluster, topic, partition, start, read_committed)
-        else:
-            reader = _group_reader(cluster, topic, partition, start, group, read_committed)
+        reader = (
+            _partition_reader(cluster, topic, partition, start, fetch)
+            if group is None
+            else _group_reader(cluster, topic, partition, start, group, fetch)
+        )
         stack.enter_context(reader)
         Printing(cluster, reader, render, limit, until_end, read_committed).run()
 
@@ -121,14 +126,14 @@ def _renderer(form: RecordFormat, template: str | None, *, keys: bool, headers: 
 
 
 def _partition_reader(
-    cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, read_committed: bool
+    cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, fetch: FetchSettings
 ) -> Consumer:
-    from zurau.client.consumer import Consumer, FetchSettings
+    from zurau.client.consumer import Consumer
     from zurau.ids import TopicPartition
 
     every = cluster.retry(lambda: cluster.partitions_of(topic))
     chosen = every if indexes is None else [TopicPartition(topic, index) for index in indexes]
-    consumer = Consumer(cluster, FetchSettings(isolation=_isolation(read_committed)))
+    consumer = Consumer(cluster, fetch)
     consumer.assign(_start_positions(cluster, chosen, start))
     return consumer
 
@@ -153,17 +158,16 @@ def _start_positions(
 
 
 def _group_reader(
-    cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, group: str, read_committed: bool
+    cluster: Cluster, topic: str, indexes: list[int] | None, start: Start, group: str, fetch: FetchSettings
 ) -> GroupConsumer:
-    from zurau.client.consumer import GO_TO_END, GO_TO_START, FetchSettings
+    from zurau.client.consumer import GO_TO_END, GO_TO_START
     from zurau.client.groups.consumer import GroupConsumer
 
     if indexes is not None or start.offset is not None or start.time is not None:
         raise typer.BadParameter("a group knows its partitions and offsets; to move it use `zurau group reset`")
     cluster.retry(lambda: cluster.topic(topic))
     policy = GO_TO_START if start.from_beginning else GO_TO_END
-    fetch = FetchSettings(isolation=_isolation(read_committed), on_out_of_range=policy)
-    return GroupConsumer(cluster, group, [topic], start=policy, fetch=fetch)
+    return GroupConsumer(cluster, group, [topic], start=policy, fetch=replace(fetch, on_out_of_range=policy))
 
 
 def _isolation(read_committed: bool) -> int:

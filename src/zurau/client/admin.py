@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 from zurau.client.cluster.cluster import Cluster
@@ -92,9 +93,14 @@ class Admin:
         )
         request = CreateTopicsRequest(topics=[creatable], timeout_ms=self._timeout_ms)
 
+        tries = count(1)
+
         def create() -> None:
+            is_first = next(tries) == 1
             for result in self._cluster.ask_controller(request).topics:
-                check(result.error_code, f"creating topic {new.name!r}", result.error_message)
+                # A try whose answer was lost may have made it.
+                if is_first or result.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                    check(result.error_code, f"creating topic {new.name!r}", result.error_message)
 
         self._cluster.retry(create)
         return self._cluster.retry(lambda: self._with_leaders(new.name), topics=[new.name])
@@ -103,10 +109,15 @@ class Admin:
         """Remove a topic, and return when the brokers have stopped telling of it."""
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=self._timeout_ms)
 
+        tries = count(1)
+
         def delete() -> None:
+            is_first = next(tries) == 1
             for result in self._cluster.ask_controller(request).responses:
                 if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    raise UnknownTopic(name)
+                    if is_first:
+                        raise UnknownTopic(name)
+                    continue  # a try whose answer was lost has deleted it
                 check(result.error_code, f"deleting topic {name!r}", result.error_message)
 
         self._cluster.retry(delete)

@@ -1,4 +1,4 @@
-"""A batch whose acknowledgement was lost is sent again, and stored once."""
+"""What is asked again because its answer was lost is done once: batches, and topics made and deleted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from collections.abc import Iterator
 
 import pytest
 
+from zurau.client.admin import Admin, NewTopic
 from zurau.client.cluster import Cluster
 from zurau.client.consumer import Consumer
+from zurau.client.errors import BrokerRefused, UnknownTopic
 from zurau.client.producer import Producer
 from zurau.ids import TopicPartition
 from zurau.testing import Broker
 from zurau.wire.kafka.apis import APIS
 
-PRODUCE = next(key for key, api in APIS.items() if api.name == "Produce")
+PRODUCE, CREATE, DELETE = (
+    next(key for key, api in APIS.items() if api.name == name) for name in ("Produce", "CreateTopics", "DeleteTopics")
+)
 
 
 class ForgetfulProxy:
-    """Stands before a broker and, when told, swallows the next answer to a produce request and hangs up."""
+    """Stands before a broker and, when told, swallows the next answer to a change and hangs up."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -45,7 +49,7 @@ class ForgetfulProxy:
             while frame := read_frame(client):
                 broker.sendall(frame)
                 answer = read_frame(broker)
-                if int.from_bytes(frame[4:6], "big") == PRODUCE and self.answers_to_lose:
+                if int.from_bytes(frame[4:6], "big") in (PRODUCE, CREATE, DELETE) and self.answers_to_lose:
                     self.answers_to_lose -= 1
                     return
                 client.sendall(answer)
@@ -80,3 +84,17 @@ def test_a_batch_whose_answer_was_lost_is_stored_once(proxy):
     assert proxy.answers_to_lose == 0
     assert [record.value for record in read.records] == [b"0", b"1", b"2"]
     assert [delivery.offset for delivery in deliveries] == [0, 1, 2]
+
+
+def test_a_topic_whose_answer_was_lost_is_made_and_deleted_all_the_same(proxy):
+    with Cluster(f"127.0.0.1:{proxy.port}", timeout_s=10) as cluster:
+        admin = Admin(cluster)
+        proxy.answers_to_lose = 1
+        assert admin.create_topic(NewTopic("t", partition_count=3)).name == "t"
+        with pytest.raises(BrokerRefused, match="already exists"):
+            admin.create_topic(NewTopic("t", partition_count=3))
+        proxy.answers_to_lose = 1
+        admin.delete_topic("t")
+        with pytest.raises(UnknownTopic):
+            admin.delete_topic("t")
+    assert proxy.answers_to_lose == 0

@@ -1,4 +1,4 @@
-"""Reads raw batches: one fetch per leader is always on its way, so the broker works while the caller decodes.
+"""Reads raw batches: one fetch per broker is always on its way, so the broker works while the caller decodes.
 
 The position of a partition moves when an answer arrives. An answer that is no longer wanted, because the caller went
 elsewhere in between, is told by its offset and dropped. A partition that was refused for a passing reason
@@ -11,7 +11,7 @@ others, was returned before. The position stays at the offset that failed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zurau.client.cluster.cluster import Cluster
 from zurau.client.cluster.connection import Connection, readable
 from zurau.client.consumer.fetch_session import BEGIN_ANEW, FetchSession, Wanted
+from zurau.client.consumer.near_replicas import NearReplicas
 from zurau.client.errors import BrokerRefused, ClientError, CorruptRecords, UnknownTopic, error_code, may_pass
 from zurau.client.offsets import READ_UNCOMMITTED, end_offsets, start_offsets
 from zurau.client.retry import LEADER_DELAY_S, SUSPICION_S, Backoff, Deadline
@@ -49,6 +50,8 @@ class FetchSettings:
     on_out_of_range: str = FAIL
     #: How long a topic that nobody knows is waited for; None: as long as for anything else that may pass.
     unknown_topic_patience_s: float | None = None
+    #: Where the consumer is (`client.rack`): followers in the same rack are read from, if there are any in step.
+    rack: str = ""
 
 
 class Fetched(NamedTuple):
@@ -89,6 +92,7 @@ class Fetcher:
         self._unknown_since_s: dict[TopicPartition, float] = {}
         #: What the next poll raises. Such a partition is not asked for until then.
         self._failures: dict[TopicPartition, ClientError] = {}
+        self._near = NearReplicas(time.monotonic)
         self._backoff = Backoff(LEADER_DELAY_S)
         self._resume_s = 0.0
         self._patience_s = cluster.timeout_s + self._settings.max_wait_ms / 1000
@@ -97,6 +101,11 @@ class Fetcher:
     def positions(self) -> dict[TopicPartition, Offset]:
         """The offset that is read next in each partition."""
         return dict(self._positions)
+
+    @property
+    def read_from(self) -> list[BrokerId]:
+        """The brokers whose answers are awaited."""
+        return sorted(self._in_flight)
 
     def assign(
         self, positions: Mapping[TopicPartition, Offset], *, until: Mapping[TopicPartition, Offset] | None = None
@@ -154,6 +163,7 @@ class Fetcher:
                 continue
             request.suspicion = Deadline(SUSPICION_S / 2)
             with suppress(ClientError):
+                self._near.forget(request.asked)
                 self._cluster.refresh({each.topic for each in request.asked}, but=request.connection.address)
                 if any(self._cluster.leader_of(each) != broker for each in request.asked):
                     del self._in_flight[broker]
@@ -165,22 +175,25 @@ class Fetcher:
         self._in_flight.clear()
 
     def _ask(self) -> None:
-        """Send a fetch to every leader that owes no answer."""
+        """Send a fetch to every broker that is read from and owes no answer."""
         if time.monotonic() < self._resume_s:
             return
-        by_leader: dict[BrokerId, list[TopicPartition]] = {}
+        by_broker: dict[BrokerId, list[TopicPartition]] = {}
         for partition, position in self._positions.items():
             if position >= self._until.get(partition, INT64_MAX) or partition in self._failures:
                 continue
             try:
-                by_leader.setdefault(self._cluster.leader_of(partition), []).append(partition)
+                broker = self._near.find(partition)
+                by_broker.setdefault(self._cluster.leader_of(partition) if broker is None else broker, []).append(
+                    partition
+                )
             except ClientError as error:
                 self._trouble([partition], error)
-        for broker, partitions in by_leader.items():
+        for broker, partitions in by_broker.items():
             if broker not in self._in_flight:
-                self._ask_leader(broker, partitions)
+                self._ask_broker(broker, partitions)
 
-    def _ask_leader(self, broker: BrokerId, partitions: list[TopicPartition]) -> None:
+    def _ask_broker(self, broker: BrokerId, partitions: list[TopicPartition]) -> None:
         try:
             session = self._sessions.get(broker)
             if session is None or not session.connection.is_open:
@@ -212,6 +225,7 @@ class Fetcher:
             session_epoch=session.epoch,
             topics=topics,
             forgotten_topics_data=forgotten,
+            rack_id=self._settings.rack,
         )
 
     def _take(self, broker: BrokerId) -> list[Fetched]:
@@ -240,6 +254,12 @@ class Fetcher:
         return fetched
 
     def _take_partition(self, partition: TopicPartition, data: PartitionData) -> list[Fetched]:
+        if data.preferred_read_replica >= 0:
+            self._near.name(partition, BrokerId(data.preferred_read_replica))
+        elif data.error_code and self._near.forget([partition]):
+            # The leader knows better: a follower may not have everything yet.
+            self._resume_s = time.monotonic() + self._backoff.next_delay_s()
+            return []
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self._settings.on_out_of_range != FAIL:
             find = start_offsets if self._settings.on_out_of_range == GO_TO_START else end_offsets
             self._positions |= find(self._cluster, [partition])
@@ -264,9 +284,10 @@ class Fetcher:
             self._positions[partition] = max(offset, batches[-1][0].next_offset)
         return [Fetched(partition, offset, batches, data.high_watermark, data.aborted_transactions or [])]
 
-    def _trouble(self, partitions: Iterable[TopicPartition], error: ClientError) -> None:
+    def _trouble(self, partitions: Collection[TopicPartition], error: ClientError) -> None:
         """Put up with it for a while, or have it raised."""
         now_s = time.monotonic()
+        self._near.forget(partitions)
         since_s, patience_s = self._troubled_since_s, self._cluster.timeout_s
         if isinstance(error, UnknownTopic) and self._settings.unknown_topic_patience_s is not None:
             since_s, patience_s = self._unknown_since_s, self._settings.unknown_topic_patience_s
