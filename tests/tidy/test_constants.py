@@ -31,7 +31,7 @@ FIXED = {
         api.kafka.produce.ACKS_ALL api.kafka.describe_cluster.BROKERS machines.controller.topics.DEFAULT
         client.admin.BROKER_DEFAULT client.admin.TOPIC_RESOURCE client.admin.BROKER_RESOURCE client.admin.SET
         client.admin.RESET
-        client.operations.BROKER_RESOURCE client.operations.SET client.operations.RESET
+        client.operations.BROKER_RESOURCE client.operations.TOPIC_RESOURCE client.operations.SET client.operations.RESET
         client.cluster.cluster.GROUP_COORDINATOR client.cluster.connection.ASK_VERSIONS_IN
         client.producer.sender.ACKS_ALL
         client.offsets.LATEST_TIMESTAMP client.offsets.EARLIEST_TIMESTAMP client.offsets.READ_UNCOMMITTED

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zurau.cli.options import DEFAULT_BOOTSTRAP, DEFAULT_TIMEOUT_S, Bootstrap, Timeout, Yes, confirm, open_cluster
+from zurau.cli.options import (
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_TIMEOUT_S,
+    Bootstrap,
+    Throttle,
+    Timeout,
+    Yes,
+    confirm,
+    open_cluster,
+)
 from zurau.cli.output import counted
 
 if TYPE_CHECKING:
@@ -59,6 +68,7 @@ def drain(
 def decommission(
     broker: BrokerArgument,
     yes: Yes = False,
+    throttle: Throttle = None,
     within: Within = 3600.0,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
@@ -70,6 +80,7 @@ def decommission(
     \b
     Examples:
       zurau cluster decommission 3
+      zurau cluster decommission 3 --throttle 50000000
     """
     from zurau.client.admin import Admin
     from zurau.client.operations import Operations
@@ -83,7 +94,7 @@ def decommission(
         plan = _planned(lambda: without(assignment_of(known.topics.values()), gone, others))
         confirm(f"Move {counted(len(plan), 'replica')} away from broker {broker}, and forget it?", yes=yes)
         operations.set_broker(gone, DRAIN, "everything")
-        _carry_out(operations, plan, within)
+        _carry_out(operations, plan, within, throttle)
         _wait(lambda: int(gone in operations.voters()), "vote to be taken", within)
         operations.unregister(gone)
     typer.echo(f"broker {broker} holds nothing and is forgotten; stop it, if it runs")
@@ -92,6 +103,7 @@ def decommission(
 def rebalance(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be moved.")] = False,
     yes: Yes = False,
+    throttle: Throttle = None,
     within: Within = 3600.0,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
@@ -118,7 +130,7 @@ def rebalance(
             typer.echo("everything is even already")
         elif not dry_run:
             confirm(f"Change {counted(len(plan), 'partition')}?", yes=yes)
-            _carry_out(operations, plan, within)
+            _carry_out(operations, plan, within, throttle)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -126,7 +138,9 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def change_factor(opened: Cluster, topic: str, factor: int, within: float = 3600.0) -> None:
+def change_factor(
+    opened: Cluster, topic: str, factor: int, throttle: int | None = None, within: float = 3600.0
+) -> None:
     """Of all partitions of a topic, on the brokers that have the fewest replicas."""
     from zurau.client.admin import Admin
     from zurau.client.operations import Operations
@@ -139,7 +153,7 @@ def change_factor(opened: Cluster, topic: str, factor: int, within: float = 3600
     mine = assignment_of([changed])
     staying = _staying(admin, known.brokers)
     plan = _planned(lambda: with_factor(mine, factor, staying, everything))
-    _carry_out(Operations(opened), plan, within)
+    _carry_out(Operations(opened), plan, within, throttle)
 
 
 def _staying(admin: Admin, brokers: Mapping[BrokerId, BrokerInfo]) -> dict[BrokerId, BrokerInfo]:
@@ -160,11 +174,17 @@ def _planned(make: Callable[[], Assignment]) -> Assignment:
         raise ClientError(str(impossible)) from impossible
 
 
-def _carry_out(operations: Operations, plan: Assignment, within: float) -> None:
-    """Move partitions, and wait until all of them are there."""
+def _carry_out(operations: Operations, plan: Assignment, within: float, throttle: int | None = None) -> None:
+    """Move partitions, and wait until all of them are there. Who gives up waiting leaves the throttle as it is: what is
+    under way stays bounded."""
+    topics = sorted({each.topic for each in plan})
+    if throttle is not None:
+        operations.throttle(topics, throttle)
     if plan:
         operations.reassign(plan)
     _wait(lambda: len(plan.keys() & operations.moves().keys()), "partition on its way", within)
+    if throttle is not None:
+        operations.throttle(topics, None)
 
 
 def _await_no_leaders(admin: Admin, broker: BrokerId, within: float) -> None:

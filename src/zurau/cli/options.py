@@ -53,6 +53,10 @@ Timeout = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+Throttle = Annotated[
+    int | None,
+    typer.Option(metavar="BYTES", min=1, help="Move at most so many bytes a second at each broker, until it is done."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")]
 

@@ -13,6 +13,7 @@ from zurau.cli.options import (
     Bootstrap,
     Format,
     FormatOption,
+    Throttle,
     Timeout,
     TopicName,
     Yes,
@@ -209,6 +210,7 @@ def add_partitions(
 def alter(
     name: TopicName,
     replication_factor: Annotated[int, typer.Option(metavar="N", min=1, max=32767, help="Replicas of each partition.")],
+    throttle: Throttle = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     form: FormatOption = Format.TABLE,
@@ -218,12 +220,13 @@ def alter(
     \b
     Examples:
       zurau topic alter orders --replication-factor 3
+      zurau topic alter orders --replication-factor 3 --throttle 50000000
     """
     from zurau.cli.cluster_operations import change_factor
     from zurau.client.admin import Admin
 
     with open_cluster(bootstrap, timeout) as cluster:
-        change_factor(cluster, name, replication_factor)
+        change_factor(cluster, name, replication_factor, throttle)
         changed = Admin(cluster).describe_topic(name)
     show_rows([_summary(changed)], ("topic", "partitions", "replicas"), form)
 

@@ -23,8 +23,14 @@ from zurau.wire.kafka.messages.incremental_alter_configs import (
 from zurau.wire.kafka.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from zurau.wire.kafka.messages.unregister_broker import UnregisterBrokerRequest
 
-BROKER_RESOURCE = 4
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+#: Settings that hold for each broker that has none of its own.
+ALL_BROKERS = ""
 SET, RESET = 0, 1
+#: What bounds replicas that catch up, at the broker and of the topic; and the word for all replicas of a topic.
+THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+THROTTLED_REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+ALL_REPLICAS = "*"
 METADATA = QuorumTopic(topic_name="__cluster_metadata", partitions=[QuorumPartition(partition_index=0)])
 
 
@@ -77,12 +83,23 @@ class Operations:
 
     def set_broker(self, broker: BrokerId, name: str, value: str | None) -> None:
         """Change a setting of a broker, or take it back to its default with None."""
-        config = AlterableConfig(name=name, config_operation=RESET if value is None else SET, value=value)
-        resource = AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(broker), configs=[config])
+        self._alter([_change(BROKER_RESOURCE, str(broker), {name: value})])
 
+    def throttle(self, topics: Iterable[str], bytes_per_s: int | None) -> None:
+        """Let replicas of these topics that catch up send and take so much at each broker; None: what they can."""
+        rate, which = (None, None) if bytes_per_s is None else (str(bytes_per_s), ALL_REPLICAS)
+        self._alter(
+            [
+                *(_change(TOPIC_RESOURCE, topic, dict.fromkeys(THROTTLED_REPLICAS, which)) for topic in topics),
+                _change(BROKER_RESOURCE, ALL_BROKERS, dict.fromkeys(THROTTLED_RATES, rate)),
+            ]
+        )
+
+    def _alter(self, changes: list[AlterConfigsResource]) -> None:
         def alter() -> None:
-            for result in self._cluster.ask_controller(IncrementalAlterConfigsRequest(resources=[resource])).responses:
-                check(result.error_code, f"changing {name} of broker {broker}", result.error_message)
+            for result in self._cluster.ask_controller(IncrementalAlterConfigsRequest(resources=changes)).responses:
+                what = "topic" if result.resource_type == TOPIC_RESOURCE else "broker"
+                check(result.error_code, f"changing settings of {what} {result.resource_name}", result.error_message)
 
         self._cluster.retry(alter)
 
@@ -130,3 +147,12 @@ class Operations:
             check(answer.error_code, f"unregistering broker {broker}", answer.error_message)
 
         self._cluster.retry(forget)
+
+
+def _change(resource_type: int, name: str, values: Mapping[str, str | None]) -> AlterConfigsResource:
+    """Of settings: to these values, and with None to the default."""
+    configs = [
+        AlterableConfig(name=each, config_operation=RESET if value is None else SET, value=value)
+        for each, value in values.items()
+    ]
+    return AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)

@@ -9,6 +9,9 @@ import pytest
 
 from zurau.client.admin import Admin
 from zurau.client.cluster import Cluster as Client
+from zurau.client.operations import THROTTLED_RATES, THROTTLED_REPLICAS, Operations
+from zurau.ids import BrokerId
+from zurau.settings import INT64_MAX
 from zurau.testing import Cluster
 
 
@@ -53,6 +56,29 @@ def test_a_topic_gets_more_and_fewer_replicas(run, three):
     assert run("topic", "alter", "grown", "--replication-factor", "1").returncode == 0
     assert len(replicas_of(three, "grown")) == 1
     assert "there are 3" in run("topic", "alter", "grown", "--replication-factor", "4").stderr
+
+
+def test_what_bounds_a_move_is_taken_away_when_it_is_done(run, three):
+    three.create_topic("bounded", replication_factor=1)
+    with Client(three.bootstrap) as client:
+        before = Admin(client).topic_settings("bounded")
+        moved = run("topic", "alter", "bounded", "--replication-factor", "3", "--throttle", "1000000")
+        assert moved.returncode == 0, moved.stderr
+        assert replicas_of(three, "bounded") == [1, 2, 3]
+        assert Admin(client).topic_settings("bounded") == before
+        rates = Admin(client).broker_settings(BrokerId(1), list(THROTTLED_RATES))
+        assert {each.value for each in rates} == {str(INT64_MAX)}
+
+
+def test_what_catches_up_is_bounded_at_every_broker(three):
+    three.create_topic("slow")
+    with Client(three.bootstrap) as client:
+        Operations(client).throttle(["slow"], 1_000_000)
+        rates = Admin(client).broker_settings(BrokerId(2), list(THROTTLED_RATES))
+        assert {each.name: each.value for each in rates} == dict.fromkeys(THROTTLED_RATES, "1000000")
+        values = {each.name: each.value for each in Admin(client).topic_settings("slow")}
+        assert [values[each] for each in THROTTLED_REPLICAS] == ["*", "*"]
+        Operations(client).throttle(["slow"], None)
 
 
 def test_a_plan_can_be_looked_at_before_it_is_carried_out(run):

@@ -19,7 +19,7 @@ from zurau.wire.kafka.messages.describe_configs import (
 
 
 async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
-    if any(resource.resource_type == ResourceType.TOPIC for resource in request.resources):
+    if any(resource.resource_type in (ResourceType.TOPIC, ResourceType.BROKER) for resource in request.resources):
         await call.broker.controller.catch_up()  # they may just have been set, at another broker
     answers: dict[tuple[object, ...], DescribeConfigsResult] = {}
     results = []

@@ -181,10 +181,18 @@ class SimulatedCluster:
             verifier = Verifier(self)
             verifier.begin()
             self._wait_for([verifier], "not everything can be read and written")
+            self._look_after_damage()
             self.checks.idle.rest(self._run_until)
         finally:
             for node in self.nodes:
                 node.kill()
+
+    def _look_after_damage(self) -> None:
+        """A replica that is stopped says so in the log, and its operator starts the broker again, as it says."""
+        broker = None if self.damaged is None else self.damaged.broker
+        if broker is not None and any(partition.is_broken for partition in broker.partitions.values()):
+            assert self.damaged is not None
+            self.damaged.stop(self.damaged.start)
 
     def _begin_clients(self) -> None:
         swarm = self.swarm
