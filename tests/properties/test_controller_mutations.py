@@ -181,10 +181,10 @@ PLANTED = (
     planted("whoever leads the most is elected", (Drafts, "choose_leader", choose_who_leads_the_most), seeds=200),
     planted("a drained broker is elected like any other", (Drafts, "choose_leader", choose_the_drained_too), seeds=200),
     planted("the preferred one leads, in sync or not", (Drafts, "prefer", prefer_whoever_is_there)),
-    planted("replicas leave before others are in sync", (Drafts, "finish_if_in_sync", finish_before_they_are_in_sync)),
+    planted("replicas leave before others are in sync", (Drafts, "_finish_if_in_sync", finish_before_they_are_in_sync)),
     planted("a reassignment ends on old news", (controller, "finish_reassignment", finish_late), seeds=200),
     planted("a snapshot forgets where partitions go", (snapshot, "placed", without_target), seeds=100),
-    planted("nobody is elected", (Drafts, "elect", nothing)),
+    planted("nobody is elected", (Drafts, "settle", nothing)),
     planted("a broker is fenced before its leaders are moved", (controller, "fence_silent", fence_first)),
     planted("a start is counted before the last one is out", (controller, "register_broker", register_first)),
     planted(

@@ -107,7 +107,7 @@ def register_broker(
     if known is not None:
         _check_incarnation(known, sessions, command, now_ms)
         _leave_behind(image, rules, drafts, known, command)
-        drafts.elect()
+        drafts.settle()
     sessions.begin(command.broker_id, now_ms)
     records: list[MetadataRecord] = [
         *first_levels(image, command),
@@ -182,7 +182,7 @@ def broker_heartbeat(
     for key in sorted(command.failed):
         if image.partition(key) is not None:
             drafts.leave(key, broker.broker_id)
-    drafts.elect()
+    drafts.settle()
     change = [_registration_changed(broker, is_fenced=False, in_controlled_shutdown=False)] if unfences else []
     return Decided([*change, *drafts.records()], BrokerHeartbeatReply(broker.is_fenced and not unfences))
 
@@ -191,7 +191,7 @@ def _shut_down(image: ClusterImage, sessions: BrokerSessions, broker: BrokerImag
     """Move its leaders away; when everybody has heard of that, let it go."""
     drafts = Drafts(image, sessions, active_brokers(image) - {broker.broker_id})
     drafts.leave_all(broker.broker_id)
-    drafts.elect()
+    drafts.settle()
     records: list[MetadataRecord] = [*drafts.records()]
     sessions.moved_away(broker.broker_id, last_offset + len(records), again=bool(records))
     may_stop = sessions.is_known_to_be_moved(broker.broker_id, image.brokers)
@@ -209,7 +209,7 @@ def fence_silent(image: ClusterImage, sessions: BrokerSessions, now_ms: int) -> 
     drafts = Drafts(image, sessions, active_brokers(image) - set(silent))
     for broker in silent:
         drafts.leave_all(broker)
-    drafts.elect()
+    drafts.settle()
     return [
         *drafts.records(),
         *(
@@ -243,7 +243,7 @@ def rename_replica(image: ClusterImage, sessions: BrokerSessions, command: Renam
         raise Refused(ErrorCode.INVALID_REQUEST, "a replica's directory has a name")
     drafts = Drafts(image, sessions, active_brokers(image))
     drafts.rename(command.partition, broker.broker_id, command.directory)
-    drafts.elect()
+    drafts.settle()
     return Decided(drafts.records())
 
 

@@ -140,10 +140,8 @@ class Drafts:
             origin=known.origin or known.replicas,
             first_voters=() if known.in_sync else known.founders,
         )
-        if known.in_sync:
-            self.finish_if_in_sync(key)
 
-    def finish_if_in_sync(self, key: PartitionId) -> None:
+    def _finish_if_in_sync(self, key: PartitionId) -> None:
         """In in-sync mode a partition is where it shall be when all that were added are in sync."""
         known = self[key]
         in_sync = {each.broker for each in known.in_sync}
@@ -207,8 +205,11 @@ class Drafts:
             self.put(key, leader=self.choose_leader(key, partition))
         return self[key].leader != leader
 
-    def elect(self) -> None:
-        """Give every partition a leader that has none and could have one."""
+    def settle(self) -> None:
+        """What follows from the changes, whatever they were: reassignments that are done now end, and every partition
+        gets a leader that has none and could have one."""
+        for key in list(self._changed):
+            self._finish_if_in_sync(key)
         for key in sorted({*self._image.leaderless, *self._changed}):
             partition = self[key]
             if partition.in_sync and partition.leader is None:
@@ -260,8 +261,7 @@ def alter_partition(image: ClusterImage, drafts: Drafts, command: AlterPartition
     # The others join all the same, or one who never may would hold up a reassignment for ever. What was refused must
     # not be accepted later, when it comes a second time: so a refusal counts as a change.
     drafts.put(key, in_sync=tuple(sorted(each for each in command.in_sync if each not in barred)))
-    drafts.finish_if_in_sync(key)
-    drafts.elect()
+    drafts.settle()
     if barred:
         names = ", ".join(map(str, barred))
         return Decided(drafts.records(), Refused(ErrorCode.INELIGIBLE_REPLICA, f"{names} may not join those in sync"))

@@ -28,7 +28,7 @@ def reassign_partition(image: ClusterImage, drafts: Drafts, command: ReassignPar
     if target == (known.target or known.replicas):
         return Decided()
     drafts.retarget(command.partition, target, command.directory)
-    drafts.elect()
+    drafts.settle()
     return Decided(drafts.records())
 
 
