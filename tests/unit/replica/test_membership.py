@@ -52,6 +52,10 @@ def test_two_changes_at_once_are_a_defect(ids):
      # one that is alive leaves after its replacement has joined
      ("1a 2a 3a", "1a 2a 4a", "1a 2a 3a 4a", "+4a"),
      ("1a 2a 3a 4a", "1a 2a 4a", "1a 2a 3a 4a", "-3a"),
+     # and not while the rest needs it, because one of them is dead
+     ("1a 2a 3a", "2a 3a", "1a 2a 3a", "-1a"),
+     ("1a 2a 3a", "2a 3a", "1a 2a", None),
+     ("1a 2a 3a", "2a", "1a 2a", "-3a"),
      # growing in pairs
      ("1a", "1a 2a 3a", "1a 2a", None),
      ("1a", "1a 2a 3a", "1a 2a 3a", "+2a"),

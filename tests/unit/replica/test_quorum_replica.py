@@ -361,6 +361,15 @@ def test_a_learner_that_was_caught_up_and_is_dead_does_not_become_a_voter(make, 
     assert leader.is_caught_up(leader.id)
 
 
+def test_a_voter_stays_whom_the_others_need_because_one_of_them_is_dead(make, ids):
+    leader, (second, third) = elected(make, ids), ids("2a 3a")
+    leader.step(Received(Fetch(second, 1, 1, Position(1, 0), 0)), 1000)
+    refused = leader.step(VoterChangeAsked(remove=second), 1001)
+    assert refused == (Refuse("of those that are left too few are in step to commit it"),)
+    leader.step(VoterChangeAsked(remove=third), 1002)
+    assert leader.voters == ids("1a 2a")
+
+
 def test_voters_change_also_while_the_leaders_disk_is_busy(make, ids):
     leader, learner = make(voters="1a"), ids("2a")[0]
     leader.step(TimePassed(), 0)

@@ -92,7 +92,8 @@ def next_change(
 
     Dead voters leave before their replacements join: beside a dead voter, a new one raises the number that a majority
     needs. A set of 2 or 4 survives no more failures than one of 1 or 3 and stops at more, so voters grow in pairs: the
-    first joins when the second could. Only who wants 2 or 4 gets them.
+    first joins when the second could. Only who wants 2 or 4 gets them. And nobody leaves whom the rest needs for a
+    majority, because one of them is dead: it would have to commit the change, and all that follows, without him.
     """
     target = sorted(wanted)
     extra = [voter for voter in voters if voter not in target]
@@ -104,4 +105,10 @@ def next_change(
     if missing:
         begins_a_pair = not extra and len(voters) % 2 == 1 and len(missing) > 1
         return (ready[0], None) if len(ready) > begins_a_pair else None
-    return (None, extra[0]) if extra else None
+    leaving = next((each for each in extra if could_commit([v for v in voters if v != each], is_caught_up)), None)
+    return None if leaving is None else (None, leaving)
+
+
+def could_commit(voters: Sequence[ReplicaId], is_caught_up: Callable[[ReplicaId], bool]) -> bool:
+    """Whether a majority of them is in step."""
+    return sum(map(is_caught_up, voters)) * 2 > len(voters)

@@ -12,6 +12,7 @@ from zurau.replica.core.effects import AdvanceReplicated, Refuse
 from zurau.replica.core.events import RecordsWritten, TransferAsked, VoterChangeAsked
 from zurau.replica.core.identity import ReplicaId
 from zurau.replica.core.items import Batch
+from zurau.replica.core.membership import could_commit
 from zurau.replica.core.messages import BeginEpoch, EndEpoch, Fetch, Message
 from zurau.replica.core.progress import Progress
 from zurau.replica.core.roles import Cause, Role
@@ -214,8 +215,11 @@ class Leader(Serving):
             return "the last change of voters is not committed yet"
         if event.add is not None and not self.is_caught_up(event.add):
             return f"{event.add} is not caught up"
-        if state.membership.with_change(event.add, event.remove) in ((), state.voters):
+        voters = state.membership.with_change(event.add, event.remove)
+        if voters in ((), state.voters):
             return "that would change nothing, or leave nobody"
+        if event.remove is not None and not could_commit(voters, self.is_caught_up):
+            return "of those that are left too few are in step to commit it"
         return None
 
     def is_caught_up(self, replica: ReplicaId) -> bool:
