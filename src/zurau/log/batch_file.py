@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +29,8 @@ log = logging.getLogger("zurau.log")
 WALK_BYTES = 8 * KIB
 #: base offset, length, (epoch), magic, (crc, attributes), last offset delta
 _PLACE = struct.Struct(">qi4xb6xi")
+#: Of what a walk yields.
+_PLACE_OF = itemgetter(0)
 
 
 class SegmentEnd(msgspec.Struct, frozen=True, gc=False):
@@ -86,8 +89,7 @@ class BatchFile:
 
     def places(self, position: int = 0, *, may_block: bool = True) -> Iterator[Place]:
         """From header to header, beginning at `position`, which must be the start of a batch."""
-        for place, _, _ in self._walk(position, self.end, may_block=may_block):
-            yield place
+        return map(_PLACE_OF, self._walk(position, self.end, may_block=may_block))
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """As `places`, with all that a header says. Blocks."""
@@ -111,7 +113,7 @@ class BatchFile:
                     self._found_unreadable(fault, may_block=may_block)
                     continue
                 window_start, at = position, 0
-            place = _place_in(window, at, position)
+            place = place_in(window, at, position)
             if (
                 place is None
                 or place.stop > end.position
@@ -132,6 +134,8 @@ class BatchFile:
 
     def _before_damage(self, position: int, end_position: int) -> int:
         """Where damage begins next, or the end: the disk may not be able to read on there."""
+        if not self.damage:
+            return end_position
         return min((one.position for one in self.damage if one.position > position), default=end_position)
 
     def _check_gap(self, before: Place | None, behind: Iterator[Place], *, may_block: bool) -> None:
@@ -205,7 +209,7 @@ class BatchFile:
             raise CorruptData(f"{self.path} cannot be read at {place.start}; run `zurau log check`") from fault
 
 
-def _place_in(window: bytes, at: int, position: int) -> Place | None:
+def place_in(window: bytes, at: int, position: int) -> Place | None:
     """The batch whose header is in `window`, or None if it cannot be one."""
     if at + HEADER_BYTES > len(window):
         return None

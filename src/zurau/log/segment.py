@@ -18,19 +18,21 @@ from contextlib import suppress
 
 from zurau.errors import CorruptData, DiskFault, UnreadableData
 from zurau.ids import Offset
-from zurau.log.batch_file import BatchFile, Place, SegmentEnd
+from zurau.log.batch_file import WALK_BYTES, BatchFile, Place, SegmentEnd, place_in
 from zurau.log.cold_reads import ColdReads
 from zurau.log.files import SUFFIXES, segment_stem
 from zurau.log.index import OFFSET_ENTRY, OffsetIndex, TimeIndex
 from zurau.log.settings import LogSettings
 from zurau.ports import Buffer, Disk, WouldBlock
 from zurau.records.batch import HEADER_BYTES, MAGIC, BatchHeader, first_wrong, parse_header
-from zurau.settings import INT32_MAX
+from zurau.settings import INT32_MAX, KIB
 
 log = logging.getLogger("zurau.log")
 
 NO_TIMESTAMP = -1
 _REMEMBERED_READS = 32
+#: Up to so much is read without looking first where the last whole batch ends: what is read too much is thrown away.
+AT_ONCE_BYTES = 128 * KIB
 
 
 class Segment(BatchFile):
@@ -179,6 +181,8 @@ class Segment(BatchFile):
             return b""
         if end.offset <= upto and end.position - start <= max_bytes:
             stop, next_offset = end.position, end.offset
+        elif not may_block and max_bytes <= AT_ONCE_BYTES and (data := self._read_at_once(start, max_bytes, upto)):
+            return data
         else:
             stop, next_offset = self._cut(start, max_bytes, upto, may_block=may_block)
         for one in self.damage:
@@ -204,6 +208,34 @@ class Segment(BatchFile):
         if is_cold:
             self._cold_reads.ended(start, stop, end.position)
         return data
+
+    def _read_at_once(self, start: int, max_bytes: int, upto: Offset) -> bytes:
+        """As `_read`, with one read of what is in memory, which is cut there. Nothing if that does not suffice, or
+        something looks odd: then whoever asks looks closer."""
+        end, limit = self.end, start + max_bytes
+        if self.damage or self._cold_reads.is_cold(self.file, start, limit, may_block=False):
+            return b""
+        entry = self._entry_before(limit - HEADER_BYTES, upto, may_block=False)  # whose header is read too
+        window = self.file.read(start, min(max(max_bytes, WALK_BYTES), end.position - start), may_block=False)
+        is_ahead = entry is not None and entry[1] > start
+        stop, offset = entry[1] - start if entry is not None and is_ahead else 0, self.base_offset
+        next_offset: Offset | None = None
+        while (place := place_in(window, stop, start + stop)) is not None:
+            if not offset <= place.base_offset <= place.last_offset < end.offset:
+                return b""
+            if is_ahead and entry is not None and place.last_offset - self.base_offset != entry[0]:
+                return b""
+            if place.last_offset >= upto or (place.stop > limit and stop):
+                next_offset = place.base_offset
+                break
+            if place.stop - start > len(window):
+                return b""
+            stop, is_ahead = place.stop - start, False
+            offset = next_offset = place.last_offset + 1
+        if next_offset is None or (place is None and len(window) - stop >= HEADER_BYTES):
+            return b""
+        self._remember(next_offset, start + stop)
+        return window[:stop]
 
     def find(self, offset: Offset, *, may_block: bool = True) -> int:
         """The position of the batch that holds `offset`, or of the first after it, or the end."""

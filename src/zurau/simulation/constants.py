@@ -54,6 +54,7 @@ DRAWN: dict[str, int] = {
     "log.compaction.KEYS_MAX": 1,
     "log.joining.JOINED_BYTES": 0,
     "log.compaction._DIGEST_BYTES": 8,
+    "log.segment.AT_ONCE_BYTES": 0,
     "partition.admission.QUICK_BYTES": 0,
     "partition.admission.QUICK_UNPACKED_BYTES": 0,
     "partition.admission.QUICK_REPACKED_BYTES": 0,

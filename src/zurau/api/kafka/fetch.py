@@ -45,16 +45,18 @@ async def handle(request: FetchRequest, call: Call) -> FetchResponse:
 
 async def _fetch_all(request: FetchRequest, call: Call) -> FetchResponse:
     """Of one that names all its partitions, and perhaps wants a session for them."""
-    before = find_session(request.session_id, call)
-    if before is not None:
-        before.end()
+    if request.session_id != NO_SESSION_ID:
+        before = find_session(request.session_id, call)
+        if before is not None:
+            before.end()
     readings = Readings()
     await change(readings, request, call)
     held_bytes = READING_BYTES * len(readings)
     call.connection.waiting_bytes += held_bytes
     session_id = NO_SESSION_ID
     try:
-        gathering = await _gather(readings, request, call)
+        gathering = Gathering(readings, request, call)
+        await gathering.run(request.min_bytes, request.max_wait_ms)
         if request.session_epoch == FIRST_EPOCH and len(readings):
             session = ClientSession(readings, call)
             if session.begin():
@@ -62,9 +64,8 @@ async def _fetch_all(request: FetchRequest, call: Call) -> FetchResponse:
                 await gathering.settle()
     finally:
         call.connection.waiting_bytes -= held_bytes
-        if session_id == NO_SESSION_ID:
-            readings.close()
-    return await _answer(list(readings), session_id, request.isolation_level, call)
+        answered = list(readings) if session_id != NO_SESSION_ID else readings.disband()
+    return await _answer(answered, session_id, request.isolation_level, call)
 
 
 async def _fetch_changed(session: ClientSession, request: FetchRequest, call: Call) -> FetchResponse:
@@ -76,7 +77,8 @@ async def _fetch_changed(session: ClientSession, request: FetchRequest, call: Ca
     if not len(readings):
         session.end()
         return FetchResponse(responses=[])
-    gathering = await _gather(readings, request, call)
+    gathering = Gathering(readings, request, call)
+    await gathering.run(request.min_bytes, request.max_wait_ms)
     await gathering.settle()
     news = []
     async for reading in call.in_turns(gathering.looked_at):
@@ -87,28 +89,28 @@ async def _fetch_changed(session: ClientSession, request: FetchRequest, call: Ca
     return await _answer(news, session.session_id, request.isolation_level, call)
 
 
-async def _gather(readings: Readings, request: FetchRequest, call: Call) -> Gathering:
-    gathering = Gathering(readings, request, call)
-    await gathering.run(request.min_bytes, request.max_wait_ms)
-    return gathering
-
-
 async def _answer(readings: list[Reading], session_id: int, isolation_level: int, call: Call) -> FetchResponse:
     call.takes_long = call.takes_long or len(readings) > LONG
-    hints = LeaderHints(call)
+    turns, hints = call.turns, LeaderHints(call)
     topics: list[FetchableTopicResponse] = []
+    topic: FetchableTopicResponse | None = None
     for reading in readings:
-        if topics and call.turns.is_over():
-            await call.turns.next()
-        if not topics or topics[-1].topic != reading.topic or topics[-1].topic_id != reading.topic_id:
-            topics.append(FetchableTopicResponse(topic=reading.topic, topic_id=reading.topic_id, partitions=[]))
+        if topic is not None and turns.is_over():
+            await turns.next()
+        if topic is None or topic.topic != reading.topic or topic.topic_id != reading.topic_id:
+            topic = FetchableTopicResponse(topic=reading.topic, topic_id=reading.topic_id, partitions=[])
+            topics.append(topic)
         data = _partition_data(reading, isolation_level)
         if reading.error in MISLED and (hint := hints.find(reading.topic, reading.wanted.partition)) is not None:
             data = replace(data, current_leader=LeaderIdAndEpoch(**hint._asdict()))
-        topics[-1].partitions.append(data)
-        reading.told()
-    endpoints = [NodeEndpoint(**each._asdict()) for each in hints.endpoints()]
-    return FetchResponse(session_id=session_id, responses=topics, node_endpoints=endpoints)
+        topic.partitions.append(data)
+        if session_id != NO_SESSION_ID:
+            reading.told()
+    endpoints = hints.endpoints()
+    if not endpoints:
+        return FetchResponse(session_id=session_id, responses=topics)
+    nodes = [NodeEndpoint(**each._asdict()) for each in endpoints]
+    return FetchResponse(session_id=session_id, responses=topics, node_endpoints=nodes)
 
 
 def _partition_data(reading: Reading, isolation_level: int) -> PartitionData:

@@ -100,17 +100,18 @@ def continued_session(request: FetchRequest, call: Call) -> ClientSession:
 
 async def change(readings: Readings, request: FetchRequest, call: Call) -> None:
     """Read what the request names, each partition as its last mention says; and no more what it forgets."""
-    is_first = True
+    turns, is_first = call.turns, True
     for topic in request.topics:
+        topic_id = TopicId(topic.topic_id)
         for wanted in topic.partitions:
-            if not is_first and call.turns.is_over():
-                await call.turns.next()
+            if not is_first and turns.is_over():
+                await turns.next()
             is_first = False
-            readings.name(topic.topic, TopicId(topic.topic_id), wanted)
+            readings.name(topic.topic, topic_id, wanted)
     for forgotten in request.forgotten_topics_data:
         for index in forgotten.partitions:
-            if not is_first and call.turns.is_over():
-                await call.turns.next()
+            if not is_first and turns.is_over():
+                await turns.next()
             is_first = False
             readings.remove(forgotten.topic, TopicId(forgotten.topic_id), index)
     request.topics.clear()  # what was named twice need not stay in memory for as long as the client waits

@@ -74,7 +74,7 @@ class Gathering:
         readings.look_at_followers(began_ms)
         due = readings.take_due()
         await self._look(due, deadline_ms)
-        while len(readings) and not self._has_news and self._size < min(min_bytes, self._limit):
+        while self._size < min(min_bytes, self._limit) and not self._has_news and len(readings):
             await self._drop()
             await self._watch(due)
             wake_up, due = readings.wait_for_due(), []

@@ -158,9 +158,17 @@ class Readings:
             wake_up.resolve(None)
         return wake_up
 
+    def disband(self) -> list[Reading]:
+        """Close it, and return what is read nowhere else. They hold on to each other no more: what they have read goes
+        when it is sent, and does not wait for the garbage collector."""
+        self.close()
+        by_key, self._by_key, self.due, self.at_followers = self._by_key, {}, {}, {}
+        return list(by_key.values())
+
     def close(self) -> None:
         self.is_closed = True
         for reading in self._by_key.values():
-            reading.stop_watching()
+            if reading.wait is not None:
+                reading.stop_watching()
         if self._wake_up is not None:
             self._wake_up.resolve(None)

@@ -11,6 +11,7 @@ from importlib import import_module
 
 import msgspec
 
+from zurau.settings import INT32_MAX
 from zurau.wire.kafka.schema import Message
 
 
@@ -45,9 +46,13 @@ class Api(msgspec.Struct, frozen=True, dict=True):
         """The versions served."""
         return range(self.first, self.last + 1)
 
+    @cached_property
+    def _flexible_since(self) -> int:
+        since = self.request.flexible_since
+        return INT32_MAX if since is None else since
+
     def is_flexible(self, version: int) -> bool:
-        flexible_since = self.request.flexible_since
-        return flexible_since is not None and version >= flexible_since
+        return version >= self._flexible_since
 
     def _message(self, kind: str) -> type[Message]:
         module = import_module(f"zurau.wire.kafka.messages.{self.module}")

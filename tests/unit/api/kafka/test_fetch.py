@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
+from zurau.api.kafka.reading import Reading, Readings
 from zurau.broker.settings import BrokerSettings
 from zurau.log.settings import LogSettings
 from zurau.records.compression import Compression
@@ -53,6 +56,18 @@ def test_every_version_reads_what_was_written(client, broker, version):
     data = response.responses[0].partitions[0]
     assert (data.error_code, data.high_watermark, data.last_stable_offset) == (ErrorCode.NONE, 2, 2)
     assert values(response) == [b"a", b"b"]
+
+
+def test_nothing_of_a_fetch_without_a_session_waits_for_the_garbage_collector(client, broker):
+    client.produce("t", client.batch(b"a"))
+    gc.collect()
+    gc.disable()
+    try:
+        response = broker.wait(client.fetch_later("t"))
+        left = [each for each in gc.get_objects() if isinstance(each, Reading | Readings)]
+    finally:
+        gc.enable()
+    assert (values(response), left) == ([b"a"], [])
 
 
 def test_a_long_poll_wakes_when_records_are_committed_and_not_when_they_are_written(client, broker):
