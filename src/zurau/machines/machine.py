@@ -2,8 +2,8 @@
 
 A machine is state that is replayed from one partition's log. `decide` answers a command with the records that make
 it true and the replies to give once those records are committed; `apply` changes the state by one record. The runtime
-(`partition/runtime.py`) appends what was decided, applies it, and releases the replies when the high watermark has
-passed.
+(`partition/runtime.py`) appends what was decided, applies it, and releases replies and effects when the high watermark
+has passed.
 
 Laws:
 - Durable state changes only in `apply`. What `decide` may change is volatile: who is waiting, whose session runs out.
@@ -62,13 +62,19 @@ class OffsetOf(NamedTuple):
 
 
 class Decision(Value):
-    """Records to append, and replies (`Refused` errors among them) to release once those are committed.
+    """Records to append, and what to release once those are committed: replies (`Refused` errors among them), and
+    effects, which somebody else has to carry out.
 
-    A crash may leave the first few of the records alone: they are in such an order that this is lawful.
+    A crash may leave the first few of the records alone: they are in such an order that this is lawful. It may come
+    before an effect is carried out, too: so `loaded` decides those again whose end the log does not tell.
     """
 
     records: Sequence[StateRecord] = ()
     replies: Sequence[tuple[RequestId, Any]] = ()
+    effects: Sequence[Any] = ()
+
+
+NOTHING = Decision()
 
 
 class Machine(Protocol[AnyCommand]):
@@ -78,8 +84,9 @@ class Machine(Protocol[AnyCommand]):
     def apply(self, record: StateRecord, offset: Offset) -> None:
         """Change the state by one record of the log, or of a snapshot, whose records all have the last offset in it."""
 
-    def loaded(self, now_ms: int) -> None:
-        """The whole log has been applied and this replica leads: start whatever depends on time."""
+    def loaded(self, now_ms: int) -> Decision:
+        """The whole log has been applied and this replica leads: start whatever depends on time, and decide what the
+        leader before may not have come to."""
 
     def next_deadline_ms(self) -> int | None:
         """When `time_passed` wants to be called, or None while nothing is timed."""

@@ -70,6 +70,8 @@ class MachineRuntime(Generic[AnyMachine]):
         self.is_loaded = False
         #: Called with that, for each leadership.
         self.on_loaded: Callable[[Pending[None]], None] = _nobody_waits
+        #: Called with each effect that the machine decides, when what it rests on is committed.
+        self.on_effect: Callable[[Any], None] = _nobody_acts
         #: Counts leaderships, so that a load that was overtaken is not taken for the present one's.
         self._leadership = 0
         partition.leadership_listener = self
@@ -103,8 +105,7 @@ class MachineRuntime(Generic[AnyMachine]):
             return
         self.machine, self._applied, self.gaps = machine, replay.next_offset, replay.gaps
         self.is_loaded = True
-        machine.loaded(self._now_ms())
-        self._watch_deadline()
+        self._carry_out(machine.loaded(self._now_ms()))
         self.loaded.resolve(None)
 
     async def _read_back(self) -> tuple[AnyMachine, Replay]:
@@ -165,7 +166,7 @@ class MachineRuntime(Generic[AnyMachine]):
                 if waiting is not None:  # or else leadership ended in between, and it was told then
                     waiting.fail(refused)
         else:
-            if decision.replies:
+            if decision.replies or decision.effects:
                 self._release_when_committed(decision, first_offset)
         self._watch_deadline()
 
@@ -191,6 +192,9 @@ class MachineRuntime(Generic[AnyMachine]):
         def release(committed: Pending[None]) -> None:
             for pending, reply in replies:
                 self._deliver(pending, reply, committed)
+            if committed.error is None:  # or else whoever leads next decides them again
+                for effect in decision.effects:
+                    self.on_effect(effect)
 
         self.partition.wait_committed(self._applied).then(release)
 
@@ -230,6 +234,10 @@ def _batches(records: Sequence[StateRecord], max_bytes: int) -> Iterator[Sequenc
             first, size = index, RECORD_BATCH_OVERHEAD
         size += record_bytes
     yield records[first:]
+
+
+def _nobody_acts(effect: Any) -> None:
+    """Most machines only answer."""
 
 
 def _nobody_waits(loaded: Pending[None]) -> None:

@@ -38,13 +38,15 @@ class Tally:
         if command == b"later":
             self.deadline_ms, self.waiting = now_ms + 1000, request_id
             return Decision()
-        return Decision([StateRecord(b"word", command)], [(request_id, command.upper())])
+        effects = [command] if command.startswith(b"do ") else []
+        return Decision([StateRecord(b"word", command)], [(request_id, command.upper())], effects)
 
     def apply(self, record, offset):
         self.words.append(record.value)
 
     def loaded(self, now_ms):
         self.is_loaded = True
+        return Decision(effects=[word for word in self.words if word.startswith(b"do ")])
 
     def next_deadline_ms(self):
         return self.deadline_ms
@@ -132,6 +134,33 @@ def test_a_deadline_is_kept_and_its_reply_waits_for_the_commit_too(runtime, cloc
     assert not reply.is_done
     clock.advance(1)
     assert reply.is_done
+
+
+def test_an_effect_is_released_when_what_it_rests_on_is_committed(runtime, clock):
+    done = []
+    runtime.on_effect = done.append
+    runtime.submit(b"do it")
+    assert done == []
+    clock.advance(5)
+    assert done == [b"do it"]
+
+
+def test_an_effect_that_is_not_committed_is_left_to_the_next_leader(runtime, clock):
+    done = []
+    runtime.on_effect = done.append
+    runtime.submit(b"do it")
+    runtime.partition.role_changed(Role.FOLLOWER, 2, None)
+    clock.advance(5)
+    assert done == []
+
+
+def test_what_the_leader_before_may_not_have_done_is_done_again(clock, disk, partition):
+    runtime, done = MachineRuntime(partition, Tally, make_world(disk, clock), elsewhere), []
+    runtime.on_effect = done.append
+    partition.append_own(build_batch([NewRecord(b"word", b"do it", timestamp=0)]))
+    runtime.leadership_established()
+    clock.advance(5)
+    assert done == [b"do it"]
 
 
 def test_a_wall_clock_that_jumps_moves_no_deadline(runtime, clock):

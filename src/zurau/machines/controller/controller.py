@@ -49,7 +49,7 @@ from zurau.machines.controller.records import MetadataRecord, decode_record, enc
 from zurau.machines.controller.replay import apply_record
 from zurau.machines.controller.sessions import BrokerSessions
 from zurau.machines.controller.topics import TopicDefaults, create_partitions, create_topic, delete_topic
-from zurau.machines.machine import Decision, RequestId, StateRecord
+from zurau.machines.machine import NOTHING, Decision, RequestId, StateRecord
 
 BrokerCommand = (
     BrokerHeartbeat | BrokerDisconnected | RegisterBroker | ReserveBrokerId | RenameReplica | UnregisterBroker
@@ -154,11 +154,12 @@ class Controller(Generic[S]):
         if known is not None:
             apply_record(self.image, known, offset)
 
-    def loaded(self, now_ms: int) -> None:
+    def loaded(self, now_ms: int) -> Decision:
         """Everybody who was there is given a whole session to be heard of."""
         for broker in self.image.brokers:
             self._sessions.begin(broker, now_ms)
         self._rebalance_later(now_ms)
+        return NOTHING
 
     def next_deadline_ms(self) -> int | None:
         deadlines = (self._sessions.next_deadline_ms(self.image), self._rebalance_ms)

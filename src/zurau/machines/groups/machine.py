@@ -34,7 +34,7 @@ from zurau.machines.groups.memory_bound import MemoryBound
 from zurau.machines.groups.records import apply_record
 from zurau.machines.groups.settings import GroupSettings
 from zurau.machines.groups.step import Deadlines, Step, Timer, TimerKind
-from zurau.machines.machine import Decision, RequestId, StateRecord
+from zurau.machines.machine import NOTHING, Decision, RequestId, StateRecord
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -63,7 +63,7 @@ class GroupMachine:
     def apply(self, record: StateRecord, offset: Offset) -> None:  # noqa: ARG002 - groups do not count by it
         apply_record(self.groups, record)
 
-    def loaded(self, now_ms: int) -> None:
+    def loaded(self, now_ms: int) -> Decision:
         """Whoever was a member is given a whole session to be heard of: no rebalance because of us."""
         step = Step(now_ms, self.settings, self._deadlines)
         for group in self.groups.values():
@@ -72,6 +72,7 @@ class GroupMachine:
         self._memory.held_bytes = self._count_memory()
         if self.groups:
             self._schedule_sweep(step, self.settings.offsets_check_interval_ms)
+        return NOTHING
 
     def topics(self) -> set[tuple[str, TopicId]]:
         """Those for which offsets are committed, each with its id as far as that is known."""
