@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from zurau.api.timeouts import with_timeout
+from zurau.broker.waiting import with_timeout
 from zurau.counters import Counters
 from zurau.pending import Pending
 from zurau.ports import Clock

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from zurau.broker import openings
@@ -34,6 +35,7 @@ from zurau.broker.leader_moves import LeaderMoves
 from zurau.broker.lost_replicas import others_have_metadata
 from zurau.broker.metadata_log import METADATA_LOG, METADATA_PARTITION, MetadataLog
 from zurau.broker.openings import Openings
+from zurau.broker.peer_calls import PeerCalls
 from zurau.broker.placement import Placement
 from zurau.broker.producer_ids import ProducerIds
 from zurau.broker.progress import with_progress
@@ -110,6 +112,7 @@ class Broker:
         self.last_seen = LastSeen(world.disk, world.clock, world.background)
         self.journal = Journal(world)
         self.replication = Replication(world)
+        self.calls = PeerCalls(world.clock, self._answer_call)
         self._others = others
         self._expected_brokers = max(1 + len(others), expected_brokers)
         #: Called when brokers have registered, with all that are known.
@@ -225,12 +228,13 @@ class Broker:
 
     def use_peers(self, peers: Peers) -> None:
         """From now on other brokers can be reached."""
-        self.replication.peers = self.controller.peers = peers
+        self.replication.peers = self.controller.peers = self.calls.peers = peers
         self.replication.throttles = Throttles(self.broker_id, self.clock, lambda: self.image)
         self.known_leaders.peers = self.leader_moves.peers = self.room.peers = self.metadata.transfer.peers = peers
 
     def connected(self, peer: Handshake) -> None:
         self.replication.connected(peer)
+        self.calls.connected(peer)
         self.metadata.connected(peer.broker)
         self.known_leaders.connected(peer.broker)
         self.disconnections.connected(peer.broker)
@@ -240,6 +244,8 @@ class Broker:
         match kind_of(frame):
             case Kind.COMMAND | Kind.REPLY:
                 self.controller.received(sender, frame)
+            case Kind.CALL | Kind.CALL_ANSWER:
+                self.calls.received(sender, frame)
             case Kind.SNAPSHOT_ASK | Kind.SNAPSHOT_PIECE:
                 self.metadata.transfer.received(sender, frame)
             case Kind.LEADERS:
@@ -252,12 +258,18 @@ class Broker:
             case _:
                 self.replication.received(sender, frame)
 
+    def _answer_call(self, name: str, content: msgspec.Raw, data: memoryview) -> Coroutine[Any, None, Any]:
+        from zurau.broker.any_broker import answer
+
+        return answer(name, content, data, self)
+
     def progressed(self, broker: BrokerId) -> None:
         self.replication.progressed(broker)
 
     def lost(self, broker: BrokerId) -> None:
         self.replication.lost(broker)
         self.controller.lost(broker)
+        self.calls.lost(broker)
         self.elections.begin()
         self.disconnections.lost(broker)
         self.last_seen.lost(broker)

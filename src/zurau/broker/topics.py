@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from zurau.broker.auto_create import create_missing_topics
 from zurau.broker.broker import Broker
+from zurau.broker.caller import Caller
 from zurau.errors import Refused
 from zurau.ids import TopicId
 from zurau.machines.controller.commands import CreateTopic, DeleteTopic
 from zurau.machines.controller.image import TopicImage
+from zurau.machines.controller.names import check_topic_name
 from zurau.wire.kafka.error_codes import ErrorCode
 
 
@@ -16,6 +19,16 @@ async def create_topic(command: CreateTopic, broker: Broker) -> TopicImage:
     if not command.validate_only:
         await broker.opened(created.topic_id)
     return created
+
+
+async def ensure_topic(name: str, caller: Caller, broker: Broker) -> TopicImage:
+    """As it is, or made as the broker's settings say, if that makes topics that are asked for. Raises `Refused`."""
+    check_topic_name(name)
+    refusals = await create_missing_topics([name], caller, broker)
+    try:
+        return await find_topic(name, broker)
+    except Refused as refused:
+        raise refusals.get(name, refused) from None
 
 
 async def find_topic(name: str, broker: Broker) -> TopicImage:

@@ -32,6 +32,7 @@ from zurau.node.settings import NodeSettings, parse_address, parse_join, peer_ad
 from zurau.node.turns import LoopTurns
 from zurau.pending import Pending, all_of, done, start
 from zurau.ports import Handshake, World
+from zurau.wire.peer.handshake import MINOR_VERSION
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - what is bound to these can be reached by some other name
 
@@ -213,7 +214,12 @@ class Cluster:
         if identity is None:
             return Handshake(BrokerId(NOBODY), "", bytes(16), self._incarnation, is_metadata_empty=True)
         return Handshake(
-            identity.broker_id, identity.cluster_id, identity.directory_id, self._incarnation, is_metadata_empty=False
+            identity.broker_id,
+            identity.cluster_id,
+            identity.directory_id,
+            self._incarnation,
+            is_metadata_empty=False,
+            minor_version=MINOR_VERSION,
         )
 
     def _greeted(self, frame: memoryview, connection: PeerConnection) -> None:

@@ -53,7 +53,7 @@ class NodeSettings:
         2 * MIB,
         "zurau.http.body.max.bytes",
         at_least=KIB,
-        at_most=64 * MIB,
+        at_most=16 * MIB,
         doc="Largest body of an HTTP request.",
     )
     advertise: str = setting(

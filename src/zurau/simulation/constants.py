@@ -41,6 +41,7 @@ DRAWN: dict[str, int] = {
     "wire.frame_reader.GROWTH_BYTES_MAX": 1,
     "wire.peer.frame_reader.KNOWN_GROWTH_BYTES": 1,
     "api.http.session.EVENTS_AT_ONCE": 1,
+    "broker.peer_calls.UNDER_WAY_BYTES": 0,
     "log.cold_reads.RECENT_BYTES": 0,
     "log.cold_reads.REMEMBERED_ENDS": 0,
     "log.cold_reads.SURELY_COLD_BYTES": 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import time
@@ -44,6 +45,8 @@ class _Member:
             network.open(number, self.kafka.number, for_clients=True) if cluster.cuts_clients else self.kafka.address
         )
         self.process: BrokerProcess | None = None
+        #: What it said when it was last ready.
+        self.ready_line = ""
 
     def close(self) -> None:
         self.kafka.close()
@@ -92,6 +95,13 @@ class Cluster:
     def address_of(self, broker: int) -> str:
         """Where clients find one of them."""
         return self._member(broker).reached_by_clients
+
+    def http_address_of(self, broker: int) -> str:
+        """Where a broker speaks HTTP: `Cluster(http="127.0.0.1:0")`. Another one after each start, if the port is 0."""
+        found = re.search(r" http=(\S+)", self._member(broker).ready_line)
+        if found is None:
+            raise RuntimeError('these brokers speak no HTTP; make them with Cluster(http="127.0.0.1:0")')
+        return found[1]
 
     @property
     def directory(self) -> Path:
@@ -273,7 +283,7 @@ class Cluster:
 
     def _wait_for(self, brokers: Iterable[int]) -> None:
         for broker in brokers:
-            self._process(broker).wait_until_ready(READY_WITHIN_S)
+            self._members[broker].ready_line = self._process(broker).wait_until_ready(READY_WITHIN_S)
 
     def _wait_until_formed(self) -> None:
         def knows_all(broker: int) -> bool:

@@ -15,6 +15,8 @@ from zurau.testing import Broker
 PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 #: Where the page's broker listens.
 WRITTEN = "localhost:8080"
+#: Printed between what they say.
+MARK = "-- next --"
 
 
 def examples() -> list[tuple[str, str]]:
@@ -32,8 +34,10 @@ def test_every_example_of_the_page_says_what_the_page_says():
     assert flags.http in ready, "the ready line names it"
     assert len(commands) > 5
     with Broker(http="127.0.0.1:0") as broker:
-        for command, said in commands:
-            assert WRITTEN in command
-            here = command.replace(WRITTEN, f"localhost:{broker.http_address.port}")
-            ran = subprocess.run(["bash", "-c", here], capture_output=True, text=True, timeout=60, check=True)
-            assert ran.stdout.rstrip("\n") == said.rstrip("\n"), command
+        # In one shell: some of them build on others.
+        script = "".join(f"{command}\necho\necho {MARK}\n" for command, _ in commands)
+        script = script.replace(WRITTEN, f"localhost:{broker.http_address.port}")
+        ran = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    for (command, wanted), said in zip(commands, ran.stdout.split(MARK), strict=False):
+        assert said.strip() == wanted.strip(), command
+    assert ran.stdout.count(MARK) == len(commands)

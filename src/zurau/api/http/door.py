@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus
+from itertools import count
 
 import msgspec
 
@@ -29,12 +30,13 @@ class Door:
         self._broker = broker
         self._routes = Routes(routes)
         self._names = names
+        self._spread = count()
         self.body_max_bytes = body_max_bytes
 
     async def answer(self, request: HttpRequest, client: Client) -> HttpAnswer:
         """Every request has one: what a handler fails with becomes one too."""
         try:
-            return await self._answer(request, Call(self._broker, client))
+            return await self._answer(request, Call(self._broker, client, self._spread))
         except MethodNotAllowed as refused:
             return refusal(refused, headers=(("Allow", refused.allow),))
         except Refused as refused:

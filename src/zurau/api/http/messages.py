@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -39,6 +39,8 @@ class Call(NamedTuple):
 
     broker: Broker
     client: Client
+    #: Numbers in a row, for whatever is to be spread evenly.
+    spread: Iterator[int]
 
     @property
     def turns(self) -> Turns:

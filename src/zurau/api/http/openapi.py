@@ -23,7 +23,7 @@ Json = dict[str, Any]
 def describe(routes: Sequence[Route]) -> bytes:
     """The document, as JSON."""
     types: set[type[msgspec.Struct]] = {Refusal, *(route.asks for route in routes)}
-    types |= {tells for route in routes if (tells := route.tells) is not None and issubclass(tells, Told)}
+    types |= {tells for route in routes for tells in route.tells if issubclass(tells, Told)}
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     references = dict(zip(types, schemas, strict=True))
     paths: dict[str, Json] = {}
@@ -69,17 +69,16 @@ def _parameters(route: Route, fields: Json) -> Iterator[Json]:
 
 
 def _responses(route: Route, references: dict[Any, Json]) -> Json:
-    tells = route.tells
     problem = {"description": "What is wrong", "content": {JSON: {"schema": references[Refusal]}}}
     responses: Json = {"default": problem}
     for status in _statuses(route):
         response: Json = {"description": status.phrase}
-        if tells is not None:
-            schema = {} if issubclass(tells, HttpAnswer) else references[tells]
-            response["content"] = {JSON: {"schema": schema}}
+        if route.tells:
+            schemas = [{} if issubclass(tells, HttpAnswer) else references[tells] for tells in route.tells]
+            response["content"] = {JSON: {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}}}
         responses[str(int(status))] = response
     return responses
 
 
 def _statuses(route: Route) -> Iterable[HTTPStatus]:
-    return (HTTPStatus.NO_CONTENT,) if route.tells is None else (route.status, *route.also)
+    return (route.status, *route.also) if route.tells else (HTTPStatus.NO_CONTENT,)

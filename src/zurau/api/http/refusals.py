@@ -16,6 +16,7 @@ _STATUS: dict[IntEnum, HTTPStatus] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_ID: HTTPStatus.NOT_FOUND,
+    ErrorCode.UNKNOWN_PRODUCER_ID: HTTPStatus.NOT_FOUND,
     ErrorCode.TOPIC_ALREADY_EXISTS: HTTPStatus.CONFLICT,
     ErrorCode.MESSAGE_TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: HTTPStatus.FORBIDDEN,
@@ -29,6 +30,8 @@ _STATUS: dict[IntEnum, HTTPStatus] = {
 #: What to do about it, where the sentence of the operation cannot say it.
 _ADVICE: dict[IntEnum, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "GET /topics lists what there is, and POST /topics makes one",
+    ErrorCode.UNKNOWN_PRODUCER_ID: "POST /producer/register gives out one for a topic",
+    ErrorCode.MESSAGE_TOO_LARGE: "send less at a time, or raise max.message.bytes of the topic",
     ErrorCode.TOPIC_ALREADY_EXISTS: "use it, or choose another name",
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 from urllib.parse import unquote
 
 import msgspec
@@ -42,10 +42,10 @@ class Route(msgspec.Struct, frozen=True):
         return asks
 
     @property
-    def tells(self) -> type[Told | HttpAnswer] | None:
-        """None: nothing."""
+    def tells(self) -> tuple[type[Told | HttpAnswer], ...]:
+        """One of these; none of them: nothing."""
         tells = get_type_hints(self.handle)["return"]
-        return None if tells is type(None) else tells
+        return () if tells is type(None) else get_args(tells) or (tells,)
 
 
 class Found(NamedTuple):

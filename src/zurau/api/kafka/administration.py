@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from zurau.api.kafka.call import Call
-from zurau.api.timeouts import with_timeout
+from zurau.broker.waiting import with_timeout
 from zurau.errors import Refused
 from zurau.pending import Pending, all_of, start
 from zurau.wire.kafka.error_codes import ErrorCode

@@ -13,8 +13,8 @@ from zurau.api.kafka.call import Call
 from zurau.api.kafka.epochs import check_leader_epoch, find_divergence
 from zurau.api.kafka.follower_reads import NO_REPLICA, find_preferred_replica
 from zurau.api.kafka.reading import Reading, Readings
-from zurau.api.timeouts import with_timeout
 from zurau.api.turns import InTurns
+from zurau.broker.waiting import with_timeout
 from zurau.epochs import NO_EPOCH
 from zurau.errors import OffsetOutOfRange, Refused
 from zurau.ids import NO_TOPIC_ID, Offset

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from zurau.api.kafka.call import LONG, Call
 from zurau.api.kafka.leader_hints import MISLED, LeaderHints
-from zurau.api.timeouts import with_timeout
+from zurau.broker.appending import Written, require_acknowledged, written
+from zurau.broker.waiting import with_timeout
 from zurau.errors import ProtocolViolation, Refused
 from zurau.machines.controller.names import is_internal
 from zurau.partition.admission import InvalidRecords, read_header
 from zurau.partition.partition import Appended, Partition
-from zurau.pending import Pending, all_of, done, start
+from zurau.pending import Pending, all_of, start
 from zurau.records.compression import Compression
 from zurau.wire.kafka.error_codes import ErrorCode
 from zurau.wire.kafka.messages.produce import (
@@ -35,19 +35,8 @@ ACKS_ALL = -1
 #: The first version whose clients know zstd (KIP-110).
 ZSTD_SINCE = 7
 
-_DONE = done(None)
-
-
-class _Written(msgspec.Struct):
-    """A batch in the log, and when it may be acknowledged."""
-
-    partition: Partition
-    appended: Appended
-    acknowledged: Pending[None]
-
-
 #: What became of a batch, if it is known yet.
-Outcome = _Written | Refused | Pending[Any]
+Outcome = Written | Refused | Pending[Any]
 #: Of one topic, by partition.
 Outcomes = tuple[str, list[tuple[int, Outcome]]]
 
@@ -64,7 +53,7 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
         _require_success(outcomes)
         return None
     if request.acks == ACKS_ALL:
-        written = [outcome for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, _Written)]
+        written = [outcome for _, partitions in outcomes for _, outcome in partitions if isinstance(outcome, Written)]
         waiting = [each.acknowledged for each in written if not each.acknowledged.is_done]
         if waiting:
             all_safe = waiting[0] if len(waiting) == 1 else all_of(waiting)
@@ -147,7 +136,7 @@ def _append(topic: str, data: PartitionProduceData, acks: int, call: Call, later
     if isinstance(appended, Pending):
         later.append(start(_append_later(partition, appended, acks)))
         return later[-1]
-    return _written(partition, appended, acks)
+    return written(partition, appended, acks_all=acks == ACKS_ALL)
 
 
 def _append_closely(partition: Partition, batch: memoryview, call: Call) -> Appended | Pending[Appended]:
@@ -159,7 +148,7 @@ def _append_closely(partition: Partition, batch: memoryview, call: Call) -> Appe
 
 async def _append_later(partition: Partition, examined: Pending[Appended], acks: int) -> Outcome:
     try:
-        return _written(partition, await examined, acks)
+        return written(partition, await examined, acks_all=acks == ACKS_ALL)
     except Refused as refused:
         return refused
 
@@ -168,28 +157,14 @@ def _known(outcome: Outcome) -> Outcome:
     return outcome.result() if isinstance(outcome, Pending) else outcome
 
 
-def _written(partition: Partition, appended: Appended, acks: int) -> _Written:
-    committed = partition.wait_replicated(appended.next_offset) if acks == ACKS_ALL else _DONE
-    return _Written(partition, appended, committed)
-
-
 def _answer(index: int, outcome: Outcome, timeout_ms: int) -> PartitionProduceResponse:
     assert not isinstance(outcome, Pending), "it was waited for"
     if isinstance(outcome, Refused):
         return _refusal(index, outcome)
     appended, partition = outcome.appended, outcome.partition
-    if not outcome.acknowledged.is_done:
-        partition.stop_waiting(appended.next_offset, outcome.acknowledged)
-        late = f"written, but not committed within {timeout_ms} ms; it may still be"
-        return _refusal(index, Refused(ErrorCode.REQUEST_TIMED_OUT, late))
     try:
-        if outcome.acknowledged.error is not None:
-            outcome.acknowledged.result()
+        require_acknowledged(outcome, timeout_ms)
     except Refused as refused:
-        if refused.code == ErrorCode.KAFKA_STORAGE_ERROR:
-            # To producers that would mean "not stored", and some would send it again as a new batch.
-            late = f"written, but not committed, and may still be: {refused.message}"
-            refused = Refused(ErrorCode.REQUEST_TIMED_OUT, late)
         return _refusal(index, refused)
     return PartitionProduceResponse(
         index=index,

@@ -20,6 +20,7 @@ from zurau.simulation.brokers.invariants import broken
 from zurau.simulation.brokers.process import Process
 from zurau.simulation.disk import UNLIMITED, SimulatedDisk
 from zurau.simulation.peers import address_of
+from zurau.wire.peer.handshake import MINOR_VERSION
 
 if TYPE_CHECKING:
     from zurau.simulation.brokers.cluster import SimulatedCluster
@@ -104,7 +105,12 @@ class SimulatedNode:
         identity = Identity(self.broker_id, CLUSTER_ID, directory_id, is_founder=is_founder)
         broker = Broker(world, identity, *settings, others=others)
         handshake = Handshake(
-            self.broker_id, CLUSTER_ID, identity.directory_id, world.randomness.bytes(16), is_metadata_empty=False
+            self.broker_id,
+            CLUSTER_ID,
+            identity.directory_id,
+            world.randomness.bytes(16),
+            is_metadata_empty=False,
+            minor_version=MINOR_VERSION,
         )
         self._peers = self.cluster.peer_network.start(
             self.broker_id,

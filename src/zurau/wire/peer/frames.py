@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from enum import IntEnum
+from enum import IntEnum, unique
 
 from fastcrc import crc32
 
@@ -29,6 +29,7 @@ HEADER_BYTES = _HEADER.size
 _COVERED_FROM = HEADER_BYTES - _COVERED.size
 
 
+@unique
 class Kind(IntEnum):
     HANDSHAKE = 1
     GOODBYE = 2
@@ -49,6 +50,9 @@ class Kind(IntEnum):
     #: For a partition whose leader has none on its disk.
     ROOM_ASKED = 13
     ROOM_OFFERED = 14
+    #: A question about what the other leads, and its answer. Since minor version 1.
+    CALL = 15
+    CALL_ANSWER = 16
 
 
 #: Kind, head and data: views of the bytes that came.

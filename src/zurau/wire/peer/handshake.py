@@ -17,7 +17,8 @@ from zurau.wire.peer.frames import Kind, decode_frame, encode_frame
 MAGIC = b"ZURAUPEER"
 #: Brokers talk to each other only in the same major version.
 MAJOR_VERSION = 1
-MINOR_VERSION = 0
+#: 1: brokers ask each other for what they lead.
+MINOR_VERSION = 1
 
 _MAGIC_AND_VERSION = struct.Struct(f">{len(MAGIC)}sHH")
 #: Broker, directory, incarnation, whether its metadata is empty, whether it has a rack, how many listeners.

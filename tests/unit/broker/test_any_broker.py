@@ -1,0 +1,117 @@
+"""Batches given to a broker that does not lead their partition."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.msgpack import encode
+from tests.unit.broker.three_brokers import Cluster
+
+from zurau.broker import any_broker
+from zurau.broker.any_broker import AppendBatch
+from zurau.broker.peer_calls import CALLS_SINCE
+from zurau.errors import Refused
+from zurau.ids import BrokerId, TopicPartition
+from zurau.pending import Pending, start
+from zurau.ports import Handshake
+from zurau.records.builder import NewRecord, build_batch
+from zurau.wire.kafka.error_codes import ErrorCode
+
+ORDERS = TopicPartition("orders", 0)
+TIMEOUT_MS = 10_000
+
+
+@pytest.fixture
+def cluster():
+    cluster = Cluster()
+    cluster.pass_time(20_000)
+    cluster.create("orders")
+    cluster.pass_time()
+    for node in cluster.nodes.values():
+        for other in cluster.nodes.values():
+            if other is not node:
+                met(node, other)
+    return cluster
+
+
+def met(node, other) -> None:
+    said = Handshake(other.id, "cluster", bytes([other.id] * 16), bytes(16), is_metadata_empty=False)
+    node.broker.calls.connected(msgspec.structs.replace(said, minor_version=CALLS_SINCE))
+
+
+def append(node, *values: bytes, name: TopicPartition = ORDERS, timeout_ms: int = TIMEOUT_MS) -> Pending:
+    batch = memoryview(build_batch([NewRecord(None, value, timestamp=node.clock.now_ms()) for value in values]))
+    return start(any_broker.append(name, batch, timeout_ms, None, node.broker))
+
+
+def followers(cluster):
+    leader = cluster.leader_of("orders")
+    return [node for node in cluster.nodes.values() if node is not leader]
+
+
+def test_a_batch_given_to_any_broker_is_in_the_log_of_the_leader(cluster):
+    for number, node in enumerate(cluster.nodes.values()):
+        appended = node.wait(append(node, b"%d" % number))
+        assert appended.next_offset == appended.base_offset + 1
+    assert cluster.read("orders") == [b"0", b"1", b"2"]
+
+
+def test_while_nobody_leads_the_next_leader_is_waited_for_and_has_it_once(cluster):
+    leader, (node, _) = cluster.leader_of("orders"), followers(cluster)
+    leader.lose_power()
+    for other in followers_left(cluster):
+        other.broker.lost(leader.id)
+    outcome = append(node, b"one")
+    assert not outcome.is_done
+    node.wait(outcome)
+    assert cluster.read("orders") == [b"one"]
+
+
+def followers_left(cluster):
+    return [node for node in cluster.nodes.values() if node.broker is not None]
+
+
+def test_when_nobody_comes_to_lead_it_is_refused_in_time_and_was_not_written(cluster):
+    node, *others = cluster.nodes.values()
+    for other in others:
+        other.lose_power()
+        node.broker.lost(other.id)
+    node.clock.advance(5000)
+    outcome = append(node, b"never", timeout_ms=2000)
+    node.clock.advance(2500)
+    with pytest.raises(Refused) as refused:
+        outcome.result()
+    assert refused.value.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+def test_a_leader_that_is_cut_off_with_the_batch_may_have_it(cluster):
+    leader, (node, _) = cluster.leader_of("orders"), followers(cluster)
+    outcome = append(node, b"perhaps")
+    cluster.cut_off.add(leader.id)
+    node.broker.calls.lost(leader.id)
+    with pytest.raises(Refused) as refused:
+        outcome.result()
+    assert refused.value.code is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_partition_that_is_not_there_is_said_not_to_be(cluster):
+    node = cluster.nodes[BrokerId(1)]
+    for name in (TopicPartition("nothing", 0), TopicPartition("orders", 1)):
+        with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            append(node, b"x", name=name).result()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("Nonsense", b"\xc0", ErrorCode.UNSUPPORTED_VERSION),
+        ("AppendBatch", b"\xc0", ErrorCode.INVALID_REQUEST),
+        ("AppendBatch", encode(AppendBatch("nothing", 0, 1)), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("AppendBatch", encode(AppendBatch("__consumer_offsets", 0, 1)), ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+def test_a_question_of_another_broker_that_makes_no_sense_is_refused(cluster, name, content, code):
+    broker = cluster.nodes[BrokerId(1)].broker
+    with pytest.raises(Refused) as refused:
+        start(any_broker.answer(name, msgspec.Raw(content), memoryview(b""), broker)).result()
+    assert refused.value.code is code
