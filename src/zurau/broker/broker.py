@@ -163,7 +163,7 @@ class Broker:
             prefers=settings.auto_leader_rebalance_enable,
             interval_ms=settings.leader_imbalance_check_interval_s * SECOND_MS,
         )
-        self.room = Room(self.leader_moves, self.world)
+        self.room = Room(self.leader_moves, self.world, self.heartbeats.say_now)
         self.replication.on_cannot_write, self.in_sync.yields = self.room.is_missing, self.room.yields
         self._voter_changes = VoterChanges(
             self.metadata.partition, self.partitions, lambda: self.image, self.controller.submit, self.world,
@@ -253,8 +253,7 @@ class Broker:
             case Kind.PREFER_LEADER:
                 self.leader_moves.received(sender, frame)
             case Kind.ROOM_ASKED | Kind.ROOM_OFFERED:
-                if self.room.received(sender, frame):
-                    self.heartbeats.say_now()
+                self.room.received(sender, frame)
             case _:
                 self.replication.received(sender, frame)
 

@@ -123,6 +123,10 @@ class LeaderMoves:
         found = image.partition(key)
         return [] if found is None else [each.broker for each in found.in_sync if each != core.id]
 
+    def leads(self, key: PartitionId) -> bool:
+        partition = self._find(key)
+        return partition is not None and partition.leads
+
     def give(self, key: PartitionId, broker: BrokerId) -> bool:
         """Hand it over to somebody who could lead it. Returns False where only the controller can."""
         partition = self._find(key)

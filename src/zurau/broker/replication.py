@@ -179,6 +179,8 @@ class Replication:
             if throttle is not None:
                 throttle.take(_records_bytes(message))
             shell.tell(Received(message))
+        else:
+            self.cannot_write(partition)
 
     def _has_room_for(self, message: Fetched) -> bool:
         """Records that the disk has no room for are dropped as if they had been lost on the way, and fetched again: a
