@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from itertools import islice
 
 from zurau.epochs import NO_EPOCH, EpochHistory, EpochMark
 from zurau.errors import CorruptData, DiskFault
@@ -86,6 +85,8 @@ class Recovery:
         #: Those of the batches that were checked.
         self._checked_epochs: list[EpochMark] = []
         self.segments: list[Segment] = []
+        #: The number of the last one that holds anything.
+        self._last_filled = 0
         #: Everything in them is known to have been flushed.
         self._is_safe = True
 
@@ -102,9 +103,6 @@ class Recovery:
     def run(self, names: list[str]) -> None:
         """Fill `segments` (at least one), `epochs` and `leftovers`, given the names in the directory."""
         self.segments = list(self._files.load(self._files.put_away(names)))
-        for segment in self.segments:
-            if not (last_entries_are_right(segment) if self._clean else indexes_are_right(segment)):
-                segment.drop_indexes()
         self._sort_out_overlaps()
         self._check()
         self._go_on_behind_what_is_known()
@@ -127,6 +125,8 @@ class Recovery:
         bases = {segment.base_offset for segment in self.segments}
         kept: list[Segment] = []
         for segment in self.segments:
+            if not (last_entries_are_right(segment) if self._clean else indexes_are_right(segment)):
+                segment.drop_indexes()
             end = walked_end(kept[-1]) if kept else 0
             if segment.base_offset >= end:
                 kept.append(segment)
@@ -143,6 +143,7 @@ class Recovery:
 
     def _check(self) -> None:
         """Go through what is not proven of each segment; cut a torn tail, and find damage."""
+        self._last_filled = max((number for number, segment in enumerate(self.segments) if segment.size), default=0)
         proven = max((number for number, segment in enumerate(self.segments) if segment.has_proof), default=0)
         if self.segments[proven].has_proof:
             self._flushed_offset = max(self._flushed_offset, proven_offset(self.segments[proven]))
@@ -173,7 +174,7 @@ class Recovery:
             segment.end = SegmentEnd(following, segment.size)
             return True
         size, start = segment.size, segment.indexed_bytes
-        is_end = not any(one.size for one in islice(self.segments, number + 1, None))
+        is_end = number >= self._last_filled
         damage: list[DamagedRange] = []
         is_whole = True
         for stretch in self._noted(segment, following):

@@ -7,7 +7,7 @@ replacement is completed. What goes is renamed first and removed later. Blocks, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import pairwise
 
 from zurau.ids import Offset
@@ -53,10 +53,15 @@ class SegmentFiles:
         if any(name.endswith(SWAP_SUFFIX) for name in names):
             names = self._finish_compaction(names)
         self.leftovers = [self._out_of_the_way(name) for name in names if name.endswith(LEFTOVER_SUFFIXES)]
-        kept = [name for name in names if is_segment_file(name) and self._is_file(name)]
-        stems = {name.partition(".")[0] for name in kept if name.endswith(LOG_SUFFIX)}
-        self.leftovers += [self._out_of_the_way(name) for name in kept if name.partition(".")[0] not in stems]
-        return [name for name in kept if name.partition(".")[0] in stems]
+        found = [name for name in names if is_segment_file(name)]
+        stems = {name.partition(".")[0] for name in found if name.endswith(LOG_SUFFIX) and self._is_file(name)}
+        kept = []
+        for name in found:
+            if name.partition(".")[0] in stems:
+                kept.append(name)
+            elif self._is_file(name):
+                self.leftovers.append(self._out_of_the_way(name))
+        return kept
 
     def _out_of_the_way(self, name: str) -> str:
         """Somebody makes a file of that name again before this one is removed: a compaction, or a new segment."""
@@ -105,9 +110,10 @@ class SegmentFiles:
             if bases:
                 self.make_file(empty)
             yield empty
+        present = frozenset(map(self._path, names))
         for base, following in pairwise([*bases, None]):
             assert base is not None
-            yield open_segment(self._disk, self._directory, base, highest_offset(base, following))
+            yield open_segment(self._disk, self._directory, base, highest_offset(base, following), present)
 
     def leave_over(self, segment: Segment) -> None:
         segment.close()
@@ -129,11 +135,13 @@ class SegmentFiles:
         return f"{self._directory}/{name}"
 
 
-def open_segment(disk: Disk, directory: str, base_offset: Offset, end_offset: Offset) -> Segment:
-    """A segment as its files say, up to `end_offset`."""
-    stem = segment_stem(directory, base_offset)
+def open_segment(
+    disk: Disk, directory: str, base_offset: Offset, end_offset: Offset, present: Container[str] | None = None
+) -> Segment:
+    """A segment as its files say, up to `end_offset`. `present`: the files that are there, if that is known."""
+    paths = [segment_stem(directory, base_offset) + suffix for suffix in SUFFIXES]
     size, offset_index_bytes, time_index_bytes = (
-        disk.file_size(stem + suffix) if disk.exists(stem + suffix) else 0 for suffix in SUFFIXES
+        disk.file_size(path) if (disk.exists(path) if present is None else path in present) else 0 for path in paths
     )
     return Segment(
         disk,

@@ -157,6 +157,19 @@ def test_files_of_unfinished_business_are_removed(bench, disk):
     assert not {name for name in bench.names() if name.startswith(tuple(strays))}
 
 
+def test_a_start_asks_for_each_file_of_a_segment_about_once(make_bench, disk, monkeypatch):
+    bench = make_bench(segment_bytes=100)
+    bench.fill(40)
+    bench.flush()
+    bench.log.close()
+    asked: list[str] = []
+    for question in ("exists", "file_size", "is_directory"):
+        ask = getattr(disk, question)
+        monkeypatch.setattr(disk, question, lambda path, ask=ask: asked.append(path) or ask(path))
+    assert len(bench.open()._segments) == 40
+    assert len(asked) <= len(bench.names()) + 40 + 10
+
+
 def test_an_interrupted_swap_is_completed(bench, disk):
     batches = bench.fill(25)
     bench.flush()
