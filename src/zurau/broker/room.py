@@ -21,7 +21,7 @@ from zurau.wire.peer.frames import Kind, decode_frame, encode_frame
 #: So much is free where there is room.
 ROOM_BYTES = 16 * MIB
 #: For so long after there was no room, the controller is told that a replica does not work.
-YIELD_MS = 1000
+YIELD_MS = 3000
 
 _Asked = tuple[bytes, int]
 

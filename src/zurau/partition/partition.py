@@ -366,7 +366,7 @@ class Partition:
     def _found_no_room(self) -> None:
         """Somebody else may have some, and lead."""
         now_ms = self._clock.monotonic_ms()
-        if self.leads and now_ms >= self._said_no_room_ms + NO_ROOM_EVERY_MS:
+        if now_ms >= self._said_no_room_ms + NO_ROOM_EVERY_MS:
             self._said_no_room_ms = now_ms
             self.shell.cannot_write()
 
