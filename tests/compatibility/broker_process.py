@@ -23,7 +23,7 @@ class ZurauBroker:
     def __init__(self, directory: Path, *, open_files: int | None = None, **settings: object) -> None:
         self.directory = directory
         self._open_files = open_files
-        self.port = 0
+        self.port = self.http_port = 0
         self._settings = {name.replace("_", "-"): str(value) for name, value in settings.items()}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -59,6 +59,8 @@ class ZurauBroker:
             said = line.readline()
         assert said, f"the broker stopped while starting:\n{self.log.read_text()[-4000:]}"
         self.port = int(re.search(r"kafka=\S+:(\d+)", said)[1])  # type: ignore[index]
+        http = re.search(r"http=\S+:(\d+)", said)
+        self.http_port = int(http[1]) if http else 0
 
     def stop(self) -> None:
         """Ask it to stop, and see that it does."""
