@@ -58,6 +58,8 @@ class ArrowAssembler:
         self._wanted = sum(
             flag for name, flag in (("key", KEYS), ("value", VALUES), ("headers", HEADERS)) if name in schema.names
         )
+        self._topics, self._partitions = _Repeated(partition.topic), _Repeated(partition.partition)
+        self._timestamp_types = {kind: _Repeated(kind) for kind in (CREATE_TIME, APPEND_TIME)}
         self._parts: list[Part] = []
         self._bytes = 0
 
@@ -108,15 +110,28 @@ class ArrowAssembler:
         make: dict[str, Callable[[pa.DataType], pa.Array]] = {
             "key": lambda kind: _binary_array(kind, count, columns.keys),
             "value": lambda kind: _binary_array(kind, count, columns.values),
-            "topic": lambda kind: pa.repeat(pa.scalar(self._partition.topic, kind), count),
-            "partition": lambda kind: pa.repeat(pa.scalar(self._partition.partition, kind), count),
+            "topic": lambda kind: self._topics.rows(kind, count),
+            "partition": lambda kind: self._partitions.rows(kind, count),
             "offset": lambda kind: pa.Array.from_buffers(kind, count, [None, pa.py_buffer(columns.offsets)]),
             "timestamp": lambda kind: pa.Array.from_buffers(kind, count, [None, pa.py_buffer(columns.timestamps_us)]),
-            "timestampType": lambda kind: pa.repeat(pa.scalar(timestamp_type, kind), count),
+            "timestampType": lambda kind: self._timestamp_types[timestamp_type].rows(kind, count),
             "headers": lambda kind: _header_array(kind, count, columns.headers),
         }
         arrays = [make[field.name](field.type) for field in self._schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+class _Repeated:
+    """A column with one value in all rows. It is made once, and again only when there are more rows."""
+
+    def __init__(self, value: str | int) -> None:
+        self._value = value
+        self._most: pa.Array | None = None
+
+    def rows(self, kind: pa.DataType, count: int) -> pa.Array:
+        if self._most is None or len(self._most) < count:
+            self._most = pa.repeat(pa.scalar(self._value, kind), count)
+        return self._most.slice(0, count)
 
 
 def _binary_array(kind: pa.DataType, count: int, column: Binary | None) -> pa.Array:
