@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from pyspark_zurau.worker.collector import freeze_imports
 from pyspark_zurau.worker.plain_errors import told_plainly
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class DefaultSource(DataSource):
         from pyspark_zurau.options.read_options import parse_batch_options
         from pyspark_zurau.reading.batch import BatchReader
 
+        freeze_imports()
         return BatchReader(parse_batch_options(self._values()), checked_schema(schema))
 
     @told_plainly
@@ -55,12 +57,14 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from pyspark_zurau.writing.sink import BatchWriter, parse_write_options
 
+        freeze_imports()
         return BatchWriter(parse_write_options(self._values(), schema, overwrite=overwrite))
 
     @told_plainly
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
         from pyspark_zurau.writing.sink import StreamWriter, parse_write_options
 
+        freeze_imports()
         return StreamWriter(parse_write_options(self._values(), schema, overwrite=overwrite))
 
     def _values(self) -> Values:

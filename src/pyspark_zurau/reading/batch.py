@@ -24,6 +24,7 @@ from pyspark_zurau.reading.errors import DataLost
 from pyspark_zurau.reading.offset_reader import OffsetReader
 from pyspark_zurau.reading.prefetch import prefetch
 from pyspark_zurau.reading.ranges import Range, divide
+from pyspark_zurau.worker.collector import freeze_imports
 from pyspark_zurau.worker.plain_errors import plainly, told_plainly
 from pyspark_zurau.worker.pool import Pool, reach
 from zurau.client.cluster import Cluster
@@ -108,6 +109,7 @@ def read_task(task: InputPartition, schema: StructType) -> Iterator[pa.RecordBat
     if not isinstance(task, Task):
         return
     keep_freed_memory()
+    freeze_imports()
     with plainly():
         yield from prefetch(_read(task, to_arrow_schema(schema, timezone="UTC")))
 

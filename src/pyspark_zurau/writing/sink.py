@@ -24,6 +24,7 @@ from pyspark_zurau.arrow.columns import HEADER_TYPE
 from pyspark_zurau.arrow.encode import by_topic, pack
 from pyspark_zurau.options.kafka_settings import Peer, parse_peer, parse_producer_settings
 from pyspark_zurau.options.values import Values
+from pyspark_zurau.worker.collector import freeze_imports
 from pyspark_zurau.worker.plain_errors import told_plainly
 from pyspark_zurau.worker.pool import Pool, reach
 from zurau.client.cluster import Cluster
@@ -111,6 +112,7 @@ def write_rows(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Writ
         cluster = reach(options.peer)
         return WriteSession(cluster, Producer(cluster, options.producer))
 
+    freeze_imports()
     with _sessions.borrow((options.peer, options.producer), make) as outlet:
         producer = outlet.producer
         counts: dict[str, int] = {}

@@ -259,44 +259,52 @@ def test_windows_over_a_log_close_by_the_watermark_of_a_step(declare, run, new_t
     assert [json.loads(record.value) for _, record in contents(out)] == [{"start": "2015-12-10T06:55:00.000Z", "n": 2}]
 
 
-def test_a_source_that_is_read_twice_is_counted_once(declare, run, new_topic, send):
-    orders = new_topic()
-    send(orders, *({"id": number} for number in range(10)))
-    body = """
+@pytest.fixture
+def count_orders(declare, run, new_topic, send):
+    """Runs some orders through what is behind their source, and gives how its only query did."""
+    source = """
     [sources.orders]
     topics = ["<<orders>>"]
     format = "json"
     schema = "id INT"
     dead_letter = "fail"
+    """
+
+    def count_orders(count, behind):
+        orders = new_topic()
+        send(orders, *({"id": number} for number in range(count)))
+        (query,) = run(declare(source + behind, orders=orders)).queries
+        return query
+
+    return count_orders
+
+
+def test_a_source_that_is_read_twice_is_counted_once(count_orders):
+    out = count_orders(
+        10,
+        """
     [steps.twice]
     sql = "SELECT id FROM orders UNION ALL SELECT -id AS id FROM orders"
     [sinks.out]
     from = "twice"
     kind = "console"
-    """
-    (out,) = run(declare(body, orders=orders)).queries
+    """,
+    )
     assert out.rows == 10
 
 
-def test_a_batch_takes_no_more_than_the_cores_bear_unless_the_file_says_so(
-    declare, run, new_topic, send, spark, monkeypatch
-):
+def test_a_batch_takes_no_more_than_the_cores_bear_unless_the_file_says_so(count_orders, spark, monkeypatch):
     from pyspark_zurau.engine import sources
 
     monkeypatch.setattr(sources, "PER_CORE", 3)
-    orders = new_topic()
-    send(orders, *({"id": number} for number in range(20)))
-    body = """
-    [sources.orders]
-    topics = ["<<orders>>"]
-    format = "json"
-    schema = "id INT"
-    dead_letter = "fail"
+    out = count_orders(
+        20,
+        """
     [sinks.out]
     from = "orders"
     kind = "parquet"
     path = "<<directory>>/lake"
-    """
-    (out,) = run(declare(body, orders=orders)).queries
+    """,
+    )
     most = 3 * spark.sparkContext.defaultParallelism
     assert (out.rows, out.batch_id) == (20, 19 // most)
