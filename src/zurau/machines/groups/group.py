@@ -19,9 +19,8 @@ from collections.abc import Collection
 from enum import Enum, auto
 
 from zurau.ids import TopicPartition
-from zurau.machines.groups.commands import CommittedOffset, Joined, JoinedMember
-from zurau.machines.groups.members import CONSUMER_PROTOCOL_TYPE, Member, Protocol, mentions
-from zurau.machines.groups.memory_bound import MemoryBound
+from zurau.machines.groups.commands import CommittedOffset, Joined, JoinedMember, JoinGroup
+from zurau.machines.groups.members import CONSUMER_PROTOCOL_TYPE, Member, Protocol, mentions, said_by
 from zurau.settings import MIB
 from zurau.wire.kafka.error_codes import ErrorCode
 
@@ -76,8 +75,10 @@ class Group:
         self.protocol = ""
         self.leader_id = ""
         self.members: dict[str, Member] = {}
-        #: How many of them speak each protocol.
+        #: How many of them speak each protocol, and the bytes of all that they have said of themselves. Kept, because
+        #: asking all of them with every join takes too long.
         self._speakers: Counter[str] = Counter()
+        self.said_bytes = 0
         #: Static members: instance id to member id.
         self.instances: dict[str, str] = {}
         #: Ids handed out whose owners have not joined yet, the oldest first.
@@ -88,17 +89,15 @@ class Group:
         #: While an empty group gathers its first members: the end of all patience. None otherwise.
         self.gathering_until_ms: int | None = None
         self.has_newcomers = False
-        #: What its members may have said in all.
-        self.said = MemoryBound()
 
     def move(self, event: GroupEvent) -> None:
         self.state = MOVES[self.state, event]
 
     def add(self, member: Member) -> None:
         if member.member_id in self.members:
-            self._lose_speakers(self.members[member.member_id])
+            self._count_out(self.members[member.member_id])
         self.members[member.member_id] = member
-        self._speakers.update(member.protocol_names)
+        self._count_in(member)
         self.pending_ids.pop(member.member_id, None)
         if member.instance_id is not None:
             self.instances[member.instance_id] = member.member_id
@@ -107,7 +106,7 @@ class Group:
 
     def drop(self, member: Member) -> None:
         del self.members[member.member_id]
-        self._lose_speakers(member)
+        self._count_out(member)
         if member.instance_id is not None and self.instances.get(member.instance_id) == member.member_id:
             del self.instances[member.instance_id]
         if self.leader_id == member.member_id:
@@ -117,14 +116,25 @@ class Group:
         """All of them, who then are none of this group's."""
         members, self.members, self.instances = self.members, {}, {}
         self._speakers.clear()
+        self.said_bytes = 0
         return members
 
-    def change_protocols(self, member: Member, protocols: tuple[Protocol, ...]) -> None:
-        self._lose_speakers(member)
-        member.protocols = protocols
-        self._speakers.update(member.protocol_names)
+    def update(self, member: Member, command: JoinGroup) -> None:
+        """The member says something else of itself."""
+        self._count_out(member)
+        member.client_id = command.client_id
+        member.client_host = command.client_host
+        member.session_timeout_ms = command.session_timeout_ms
+        member.rebalance_timeout_ms = command.rebalance_timeout_ms
+        member.protocols = command.protocols
+        self._count_in(member)
 
-    def _lose_speakers(self, member: Member) -> None:
+    def _count_in(self, member: Member) -> None:
+        self._speakers.update(member.protocol_names)
+        self.said_bytes += said_by(member, member.member_id)
+
+    def _count_out(self, member: Member) -> None:
+        self.said_bytes -= said_by(member, member.member_id)
         for name in member.protocol_names:
             self._speakers[name] -= 1
             if not self._speakers[name]:
@@ -143,6 +153,8 @@ class Group:
             assignment=old.assignment,
             has_synced=old.has_synced,
         )
+        self._count_out(old)
+        self._count_in(member)
         members = [member if known is old else known for known in self.members.values()]
         self.members = {known.member_id: known for known in members}
         assert old.instance_id is not None

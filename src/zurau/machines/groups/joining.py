@@ -23,8 +23,8 @@ from zurau.machines.groups.members import (
     Member,
     has_more_to_give_up,
     means_the_same,
+    said_by,
 )
-from zurau.machines.groups.memory import said_by
 from zurau.machines.groups.rebalance import dismiss, renew_session, settle, wait_at_join_barrier
 from zurau.machines.groups.records import agreement_record
 from zurau.machines.groups.settings import GroupSettings
@@ -75,7 +75,9 @@ def _check_group(group: Group | None, command: JoinGroup, settings: GroupSetting
         code = group.check_member(known, command.instance_id)
         if code is not ErrorCode.NONE:
             return code
-    if _is_full(group, known, settings.group_size_max) or _says_too_much(group, command, settings.group_bytes_max):
+    if _is_full(group, known, settings.group_size_max) or _says_too_much(
+        group, command, known, settings.group_bytes_max
+    ):
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     if not group.can_agree(command.protocol_type, command.protocols, besides=known):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -92,15 +94,11 @@ def _is_full(group: Group, member_id: str, size_max: int) -> bool:
     return member is None
 
 
-def _says_too_much(group: Group, command: JoinGroup, bytes_max: int) -> bool:
+def _says_too_much(group: Group, command: JoinGroup, known: str, bytes_max: int) -> bool:
     """Whether what all say of themselves, with which the leader is answered, would get too large."""
-    said_bytes = said_by(command, command.member_id or command.candidate_id)
-
-    def count() -> int:
-        others = (member for member in group.members.values() if member.member_id != command.member_id)
-        return sum(said_by(member, member.member_id) for member in others)
-
-    return not group.said.take(said_bytes, bytes_max, count)
+    member = group.members.get(known)
+    others_bytes = group.said_bytes - (said_by(member, member.member_id) if member is not None else 0)
+    return others_bytes + said_by(command, command.member_id or command.candidate_id) > bytes_max
 
 
 def _hand_out_id(group: Group, command: JoinGroup, request_id: RequestId, step: Step) -> None:
@@ -140,7 +138,7 @@ def _rejoin(group: Group, member: Member, command: JoinGroup, request_id: Reques
         group.state is GroupState.COMPLETING
         or (group.state is GroupState.STABLE and member.member_id != group.leader_id)
     )
-    _update(group, member, command)
+    group.update(member, command)
     if is_told_again:
         dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, step)
         renew_session(group, member, step)
@@ -158,7 +156,7 @@ def _take_place(group: Group, command: JoinGroup, request_id: RequestId, step: S
     dismiss(old, ErrorCode.FENCED_INSTANCE_ID, step)
     step.stop_timer(TimerKind.SESSION, group.group_id, old.member_id)
     member = group.replace_static(old, command.candidate_id)
-    _update(group, member, command)
+    group.update(member, command)
     if group.state is not GroupState.STABLE or not _still_agrees(group, old, member):
         wait_at_join_barrier(group, member, request_id, step)
         settle(group, step)
@@ -185,11 +183,3 @@ def _still_agrees(group: Group, old: Member, member: Member) -> bool:
         # It went away between the two rebalances of a handover: without a second one the rest would be nobody's.
         and not (group.protocol_type == CONSUMER_PROTOCOL_TYPE and has_more_to_give_up(metadata, old.assignment))
     )
-
-
-def _update(group: Group, member: Member, command: JoinGroup) -> None:
-    member.client_id = command.client_id
-    member.client_host = command.client_host
-    member.session_timeout_ms = command.session_timeout_ms
-    member.rebalance_timeout_ms = command.rebalance_timeout_ms
-    group.change_protocols(member, command.protocols)

@@ -8,7 +8,8 @@ member that was restarted may simply go on.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import NamedTuple
+from sys import getsizeof
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,6 +18,9 @@ from zurau.machines.machine import RequestId
 from zurau.settings import KIB
 from zurau.wire.kafka.codec import decode, peek_version
 from zurau.wire.kafka.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+if TYPE_CHECKING:
+    from zurau.machines.groups.commands import JoinGroup
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 #: In front of a subscription stands its version, an int16.
@@ -71,6 +75,13 @@ class Member(msgspec.Struct):
     def vote(self, candidates: Container[str]) -> str:
         """The candidate that it likes best."""
         return next(offered.name for offered in self.protocols if offered.name in candidates)
+
+
+def said_by(member: Member | JoinGroup, member_id: str) -> int:
+    """The bytes of what a member has said of itself: names as well, each of which may have 32 KB."""
+    names = (member_id, member.instance_id, member.client_id, member.client_host)
+    offered = sum(getsizeof(offered.name) + len(offered.metadata) for offered in member.protocols)
+    return sum(map(getsizeof, names)) + offered
 
 
 def mentions(metadata: bytes, topic: str) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from sys import getsizeof
 
 from zurau.machines.groups.commands import CommitOffsets, CommittedOffset, GroupCommand, JoinGroup, SyncGroup
 from zurau.machines.groups.group import Group
-from zurau.machines.groups.members import Member, Protocol
+from zurau.machines.groups.members import said_by
 
 #: What Python makes of each, without the bytes and texts of clients.
 GROUP_BYTES = 2000
@@ -32,23 +31,10 @@ def added_by(command: GroupCommand) -> int:
 
 
 def held_by(group: Group) -> int:
-    members = sum(map(held_by_member, group.members.values()))
+    members = MEMBER_BYTES * len(group.members) + group.said_bytes
+    members += sum(len(member.assignment) for member in group.members.values())
     pending = PENDING_ID_BYTES * len(group.pending_ids) + sum(map(getsizeof, group.pending_ids))
     return GROUP_BYTES + getsizeof(group.group_id) + members + pending + group.offset_bytes
-
-
-def held_by_member(member: Member) -> int:
-    return MEMBER_BYTES + said_by(member, member.member_id) + len(member.assignment)
-
-
-def said_by(member: Member | JoinGroup, member_id: str) -> int:
-    """What a member has said of itself: names as well, each of which may have 32 KB."""
-    names = (member_id, member.instance_id, member.client_id, member.client_host)
-    return sum(map(getsizeof, names)) + _offered_bytes(member.protocols)
-
-
-def _offered_bytes(protocols: Iterable[Protocol]) -> int:
-    return sum(getsizeof(offered.name) + len(offered.metadata) for offered in protocols)
 
 
 def offset_bytes(committed: CommittedOffset) -> int:

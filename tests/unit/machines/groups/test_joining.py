@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from zurau.machines.groups import group, joining, members
 from zurau.machines.groups.commands import MemberIdRequired
 from zurau.machines.groups.joining import PENDING_IDS_MAX, PROTOCOLS_MAX
 from zurau.machines.groups.members import Protocol
@@ -244,7 +245,26 @@ def test_of_the_ids_that_wait_for_their_owners_the_oldest_goes(stage):
 def test_names_count_as_what_a_member_says(stage_with, said):
     stage = stage_with(group_bytes_max=40_000)
     stage.join("a", **said)
+    if "instance_id" in said:
+        said = {"instance_id": "m" * 30_000}
     assert stage.outcome(stage.join("b", **said)) is ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_a_static_member_that_was_restarted_is_not_counted_twice(stage_with):
+    stage = stage_with(group_bytes_max=40_000)
+    stage.join("a", instance_id="n" * 30_000)
+    assert stage.outcome(stage.join("b", instance_id="n" * 30_000)).member_id == "b"
+
+
+def test_a_group_that_is_full_is_not_counted_again_for_everybody_who_wants_to_join(stage_with, monkeypatch):
+    stage = stage_with(group_bytes_max=40_000)
+    for number in range(100):
+        stage.join(f"m{number}")
+    counted = []
+    for module in (members, group, joining):
+        monkeypatch.setattr(module, "said_by", lambda member, member_id: counted.append(member_id) or 30_000)
+    assert stage.outcome(stage.join("one more")) is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert counted == ["one more"]
 
 
 def test_joins_with_long_names_are_refused_when_memory_is_used_up(stage_with):
