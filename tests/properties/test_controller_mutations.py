@@ -158,6 +158,16 @@ def stay_fenced_for_ever(image, sessions, command, now_ms, last_offset):
     return Decided(reply=decided.reply)
 
 
+def elect_alone(self):
+    changed = set(self._changed)
+    for key in sorted({*self._image.leaderless, *changed}):
+        partition = self[key]
+        if partition.in_sync and partition.leader is None:
+            leader = self.choose_leader(key, partition)
+            if leader is not None:
+                self.put(key, leader=leader)
+
+
 def without_eligible(partition):
     return _placed(replace(partition, eligible=()))
 
@@ -182,6 +192,7 @@ PLANTED = (
     planted("a drained broker is elected like any other", (Drafts, "choose_leader", choose_the_drained_too), seeds=200),
     planted("the preferred one leads, in sync or not", (Drafts, "prefer", prefer_whoever_is_there)),
     planted("replicas leave before others are in sync", (Drafts, "_finish_if_in_sync", finish_before_they_are_in_sync)),
+    planted("only a leader ends a reassignment", (Drafts, "settle", elect_alone), seeds=300),
     planted("a reassignment ends on old news", (controller, "finish_reassignment", finish_late), seeds=200),
     planted("a snapshot forgets where partitions go", (snapshot, "placed", without_target), seeds=100),
     planted("nobody is elected", (Drafts, "settle", nothing)),

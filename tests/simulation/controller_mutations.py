@@ -7,8 +7,11 @@ from typing import Any
 import msgspec
 from planted import held
 
+from zurau.broker import room as room_module
 from zurau.broker.cluster_view import ClusterView
 from zurau.broker.directories import Directories
+from zurau.broker.metadata_log import MetadataLog
+from zurau.broker.room import Room
 from zurau.ids import BrokerId, PartitionId, ReplicaId, TopicId
 from zurau.machines.controller import brokers as brokers_module
 from zurau.machines.controller import in_sync as controller_module
@@ -16,7 +19,11 @@ from zurau.machines.controller.changes import Change
 from zurau.machines.controller.image import PartitionImage
 from zurau.machines.controller.in_sync import Drafts
 from zurau.machines.controller.sessions import BrokerSessions
+from zurau.partition.replay import Replay
+from zurau.partition.runtime import MachineRuntime
 from zurau.partition.snapshots import Snapshot
+from zurau.pending import Pending
+from zurau.replica.quorum import leader as leader_module
 
 
 def accept_any_state(image: Any, command: Any) -> PartitionImage:
@@ -55,6 +62,21 @@ def jump_without_its_records(self: ClusterView, snapshot: Snapshot) -> list[Chan
     return _jump(self, snapshot._replace(records=()))
 
 
+async def read_back_once(self: MachineRuntime[Any]) -> tuple[Any, Replay]:
+    """Whatever happens to the log meanwhile."""
+    machine = self._make_machine()
+    replay = Replay(self.partition, machine.apply)
+    replay.restore(self._snapshot())
+    while replay.next_offset < self.partition.log.end_offset:
+        await replay.catch_up_in_turns(self.partition.log.end_offset, self._workers, self._turns)
+    return machine, replay
+
+
+def lead_on_whatever_was_loaded(self: MetadataLog, loaded: Pending[None]) -> None:
+    if loaded.error is None:
+        self.on_controller()
+
+
 def remove_what_is_not_named(self: Directories, directory: str, topic_id: TopicId) -> None:
     self.delete([directory], topic_id)
 
@@ -65,6 +87,10 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 def _always(*_: Any) -> bool:
     return True
+
+
+def _never(*_: Any) -> bool:
+    return False
 
 
 _leave = Drafts.leave
@@ -118,6 +144,36 @@ CONTROLLER_MUTATIONS = (
         "a snapshot comes without its metadata",
         "unit/broker/test_snapshot_transfer.py::test_a_broker_that_was_away_for_long_is_sent_a_snapshot_of_the_metadata[97]",
         (ClusterView, "jump", jump_without_its_records),
+    ),
+    held(
+        "a load is overtaken by a snapshot",
+        "unit/partition/test_runtime.py::test_a_snapshot_that_takes_the_place_of_the_log_while_it_is_read_is_read_instead",
+        (MachineRuntime, "_read_back", read_back_once),
+    ),
+    held(
+        "a controller that cannot read its log leads on",
+        "unit/broker/test_failover.py::test_who_is_elected_controller_and_cannot_read_the_metadata_stops",
+        (MetadataLog, "_controller_loaded", lead_on_whatever_was_loaded),
+    ),
+    held(
+        "a voter leaves whom the rest needs",
+        "unit/replica/test_quorum_replica.py::test_a_voter_stays_whom_the_others_need_because_one_of_them_is_dead",
+        (leader_module, "could_commit", _always),
+    ),
+    held(
+        "a full disk keeps its leaders",
+        "unit/broker/test_leaders_move.py::test_who_has_no_room_lets_another_lead[quorum]",
+        (Room, "is_missing", _nothing),
+    ),
+    held(
+        "a follower without room is waited for",
+        "unit/broker/test_leaders_move.py::test_who_has_no_room_lets_another_lead[isr]",
+        (Room, "yields", _never),
+    ),
+    held(
+        "room is offered where there is none",
+        "unit/broker/test_leaders_move.py::test_when_nobody_has_room_what_there_is_can_be_read[quorum]",
+        (room_module, "ROOM_BYTES", 0),
     ),
     held(
         "what the metadata does not name is removed",
