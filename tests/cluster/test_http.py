@@ -66,6 +66,13 @@ def test_any_broker_takes_messages_for_all_partitions_and_knows_all_producers(cl
         _, described = ask(cluster, broker, "GET", "/topics/orders/partitions")
         leaders |= {each["leader"] for each in described["partitions"]}
     assert len(leaders) > 1, "some of it was led elsewhere"
+    for broker in cluster.brokers:
+        found = [
+            record["message"]
+            for index in range(3)
+            for record in ask(cluster, broker, "GET", f"/topics/orders/partitions/{index}/records")[1]["records"]
+        ]
+        assert sorted(found) == sorted(stored(cluster, "orders", 3)), "any broker reads all of them"
     wanted = [f"{broker} {other} {index}" for broker in (1, 2, 3) for other in (1, 2, 3) for index in range(3)]
     assert sorted(stored(cluster, "orders", 3)) == sorted(wanted)
 

@@ -60,6 +60,7 @@ FIXED = {
         api.response_memory.GROW_WITHIN_MS broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX
         broker.last_seen.TEXT_BYTES_MAX api.http.session.HEAD_BYTES_MAX api.http.decoding.FIELDS_MAX
         api.http.decoding.FORM_BYTES_MAX api.http.producers.MESSAGES_MAX api.http.producers.KEY_CHARACTERS_MAX
+        api.http.records.ANSWERED_MAX api.http.records.RECORD_BYTES_MAX api.http.records.WAIT_MS_MAX
         errors.MESSAGE_CHARACTERS_MAX api.kafka.join_group.NAME_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX
         machines.groups.joining.PENDING_IDS_MAX
         wire.kafka.frame_reader.WITHOUT_RECORDS_BYTES_MAX wire.kafka.frames.PRODUCE_ELEMENTS_MAX
@@ -95,7 +96,7 @@ FIXED = {
     "how much effort a codec makes; any is right": "records.compression._ZSTD_LEVEL records.compression._LZ4_LEVEL",
     "how long somebody is patient; tests of that pass their own": """
         node.connection.LINGER_MS broker.peer_calls.ANSWER_WITHIN_MS broker.any_broker.LOOK_EVERY_MS
-        api.http.producers.STORED_WITHIN_MS
+        api.http.producers.STORED_WITHIN_MS api.http.records.LED_WITHIN_MS
         broker.forwarding.ANSWER_MS broker.forwarding.CATCH_UP_MS broker.forwarding.LOOK_EVERY_MS
         broker.elections.LOOK_EVERY_MS broker.broker.ASK_AGAIN_MS broker.openings.OPENED_WITHIN_MS
         broker.progress.PROGRESS_MS partition.refusals.CONSEQUENCES_MS partition.partition.NO_ROOM_EVERY_MS

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from zurau.broker.appending import append_here
 from zurau.broker.broker import Broker
 from zurau.broker.leadership import NO_LEADER, leadership_of
+from zurau.broker.reading_records import RecordsRead, Wanted, read_records_here
 from zurau.broker.waiting import pause
 from zurau.errors import Refused
 from zurau.ids import BrokerId, TopicPartition
 from zurau.machines.machine import Command
 from zurau.partition.partition import Appended
 from zurau.wire.kafka.error_codes import ErrorCode
+
+T = TypeVar("T")
 
 #: How often is looked whether somebody leads by now.
 LOOK_EVERY_MS = 20
@@ -31,19 +35,48 @@ class AppendBatch(Command[Appended]):
     timeout_ms: int
 
 
+class ReadRecords(Command[RecordsRead]):
+    topic: str
+    partition: int
+    wanted: Wanted
+
+
 async def append(
     name: TopicPartition, batch: memoryview, timeout_ms: int, client: Hashable, broker: Broker
 ) -> Appended:
     """Returns when it is committed. While nobody leads, waits for somebody who does. Raises `Refused`; with
     REQUEST_TIMED_OUT it may have been written."""
+
+    async def at(leader: BrokerId, left_ms: int) -> Appended:
+        if leader == broker.broker_id:
+            return await append_here(name, batch, left_ms, client, broker)
+        return await broker.calls.ask(leader, AppendBatch(name.topic, name.partition, left_ms), batch, left_ms)
+
+    return await _at_leader(name, at, timeout_ms, broker)
+
+
+async def read_records(
+    name: TopicPartition, wanted: Wanted, timeout_ms: int, client: Hashable, broker: Broker
+) -> RecordsRead:
+    """While nobody leads, waits for somebody who does. Raises `Refused`."""
+
+    async def at(leader: BrokerId, left_ms: int) -> RecordsRead:
+        now = replace(wanted, wait_ms=min(wanted.wait_ms, left_ms))
+        if leader == broker.broker_id:
+            return await read_records_here(name, now, client, broker)
+        return await broker.calls.ask(leader, ReadRecords(name.topic, name.partition, now), b"", now.wait_ms)
+
+    return await _at_leader(name, at, timeout_ms, broker)
+
+
+async def _at_leader(
+    name: TopicPartition, at: Callable[[BrokerId, int], Coroutine[Any, None, T]], timeout_ms: int, broker: Broker
+) -> T:
+    """What is done at whoever leads, given how much time is left."""
     deadline_ms = broker.clock.monotonic_ms() + timeout_ms
     while True:
-        left_ms = max(1, int(deadline_ms - broker.clock.monotonic_ms()))
         try:
-            leader = _leader_of(name, broker)
-            if leader == broker.broker_id:
-                return await append_here(name, batch, left_ms, client, broker)
-            return await broker.calls.ask(leader, AppendBatch(name.topic, name.partition, left_ms), batch, left_ms)
+            return await at(_leader_of(name, broker), max(1, int(deadline_ms - broker.clock.monotonic_ms())))
         except Refused as refused:
             if refused.code not in _ASK_AGAIN or broker.clock.monotonic_ms() >= deadline_ms:
                 raise
@@ -62,13 +95,19 @@ def _leader_of(name: TopicPartition, broker: Broker) -> BrokerId:
 
 async def answer(name: str, content: msgspec.Raw, data: memoryview, broker: Broker) -> Any:
     """Another broker asks."""
-    match name:
-        case AppendBatch.__name__:
-            try:
-                asked = msgspec.msgpack.decode(content, type=AppendBatch)
-            except msgspec.MsgspecError as error:
-                raise Refused(ErrorCode.INVALID_REQUEST, f"{name} cannot be read: {error}") from error
-            partition = TopicPartition(asked.topic, asked.partition)
+    asked_type = _QUESTIONS.get(name)
+    if asked_type is None:
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"broker {broker.broker_id} does not know {name}")
+    try:
+        asked = msgspec.msgpack.decode(content, type=asked_type)
+    except msgspec.MsgspecError as error:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{name} cannot be read: {error}") from error
+    partition = TopicPartition(asked.topic, asked.partition)
+    match asked:
+        case AppendBatch():
             return await append_here(partition, data, asked.timeout_ms, None, broker)
-        case _:
-            raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"broker {broker.broker_id} does not know {name}")
+        case ReadRecords():
+            return await read_records_here(partition, asked.wanted, None, broker)
+
+
+_QUESTIONS: dict[str, type[AppendBatch | ReadRecords]] = {each.__name__: each for each in (AppendBatch, ReadRecords)}

@@ -10,6 +10,7 @@ from tests.unit.broker.three_brokers import Cluster
 from zurau.broker import any_broker
 from zurau.broker.any_broker import AppendBatch
 from zurau.broker.peer_calls import CALLS_SINCE
+from zurau.broker.reading_records import NO_OFFSET, Wanted
 from zurau.errors import Refused
 from zurau.ids import BrokerId, TopicPartition
 from zurau.pending import Pending, start
@@ -92,6 +93,50 @@ def test_a_leader_that_is_cut_off_with_the_batch_may_have_it(cluster):
     with pytest.raises(Refused) as refused:
         outcome.result()
     assert refused.value.code is ErrorCode.REQUEST_TIMED_OUT
+
+
+def read(node, offset: int = NO_OFFSET, wait_ms: int = 0, name: TopicPartition = ORDERS) -> Pending:
+    wanted = Wanted(offset, max_records=10, max_bytes=1 << 20, wait_ms=wait_ms)
+    return start(any_broker.read_records(name, wanted, TIMEOUT_MS, None, node.broker))
+
+
+def values(read) -> list[bytes]:
+    return [record.value for record in read.records]
+
+
+def test_records_are_read_at_any_broker(cluster):
+    leader = cluster.leader_of("orders")
+    leader.wait(append(leader, b"one", b"two"))
+    for node in cluster.nodes.values():
+        found = node.wait(read(node))
+        assert values(found) == [b"one", b"two"]
+        assert found.next_offset == found.high_watermark
+        assert node.wait(read(node, found.next_offset)).records == ()
+
+
+def test_whoever_waits_at_another_broker_is_told_when_there_is_something(cluster):
+    leader, (node, _) = cluster.leader_of("orders"), followers(cluster)
+    end = node.wait(read(node)).next_offset
+    outcome = read(node, end, wait_ms=5000)
+    node.clock.advance(1000)
+    assert not outcome.is_done
+    leader.wait(append(leader, b"news"))
+    assert values(node.wait(outcome)) == [b"news"]
+
+
+def test_a_reader_whose_leader_dies_reads_on_at_the_next_one(cluster):
+    leader, (node, _) = cluster.leader_of("orders"), followers(cluster)
+    leader.wait(append(leader, b"one"))
+    leader.lose_power()
+    for other in followers_left(cluster):
+        other.broker.lost(leader.id)
+    assert values(node.wait(read(node))) == [b"one"]
+
+
+def test_an_offset_that_is_not_there_is_out_of_range_at_any_broker(cluster):
+    for node in cluster.nodes.values():
+        with pytest.raises(Refused, match="OFFSET_OUT_OF_RANGE"):
+            node.wait(read(node, 1000))
 
 
 def test_a_partition_that_is_not_there_is_said_not_to_be(cluster):

@@ -217,3 +217,24 @@ assert asyncio.run(serve()) == [], "a broker without it is smaller"
 assert asyncio.run(serve(http="127.0.0.1:0")), "this test looks for the right names"
 """
     assert subprocess.run([sys.executable, "-c", program], timeout=120, check=False).returncode == 0
+
+
+def test_a_client_that_waits_for_records_is_told_and_one_that_leaves_is_forgotten(node, connect):
+    connection = connect(node)
+    producer = ask(connection, "POST", "/producer/register", {"topic": "t"})[1]
+    question = (
+        b"GET /topics/t/partitions/0/records?wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    with raw(node) as waits:
+        with raw(node) as leaves:
+            for client in (waits, leaves):
+                client.sendall(question)
+            wait_until(lambda: len(readers(node)) == 2)
+        wait_until(lambda: len(readers(node)) == 1)
+        assert ask(connection, "POST", "/producer/produce", {"topic": "t", "message": "news", **producer})[0] == 200
+        assert b'"message":"news"' in read_all(waits)
+    assert len(readers(node)) == 0
+
+
+def readers(node):
+    return node.node.broker.partitions[("t", 0)]._readers

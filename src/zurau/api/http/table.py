@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from http import HTTPStatus
 
-from zurau.api.http import health, producers, topics
+from zurau.api.http import health, producers, records, topics
 from zurau.api.http.health import NoQuestion
 from zurau.api.http.messages import Call, HttpAnswer
 from zurau.api.http.openapi import describe
@@ -37,6 +37,7 @@ ROUTES = (
     Route("GET", "/topics", topics.list_topics, _on_topic(Operation.DESCRIBE)),
     Route("POST", "/topics", topics.create_topic, _on_topic(Operation.CREATE), "topic", HTTPStatus.CREATED),
     Route("DELETE", "/topics/{topic}", topics.delete_topic, _on_topic(Operation.DELETE), "topic"),
+    Route("GET", "/topics/{topic}/partitions/{partition}/records", records.read, _on_topic(Operation.READ), "topic"),
     Route("POST", "/producer/register", producers.register, _on_topic(Operation.WRITE), "topic"),
     Route("POST", "/producer/produce", producers.produce, _on_topic(Operation.WRITE), "topic"),
     Route("GET", "/topics/{topic}/partitions", topics.list_partitions, _on_topic(Operation.DESCRIBE), "topic"),

@@ -13,6 +13,7 @@ from zurau.api.http.door import Door
 from zurau.api.http.routes import Route
 from zurau.api.http.session import HttpSession
 from zurau.api.http.table import ROUTES
+from zurau.api.response_memory import ResponseShare
 from zurau.broker.caller import ANONYMOUS, Caller
 from zurau.broker.settings import BrokerSettings
 from zurau.ids import Address
@@ -37,9 +38,10 @@ class Answer(msgspec.Struct):
 class Driver:
     """Gives a session its bytes as a connection would, and reads what it answers as a client would."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, responses: ResponseShare | None = None) -> None:
         state = ConnectionState()
-        client = Client(Caller(ANONYMOUS, "127.0.0.1", "HTTP", state), Address("127.0.0.1", 8080), connection=state)
+        caller = Caller(ANONYMOUS, "127.0.0.1", "HTTP", state)
+        client = Client(caller, Address("127.0.0.1", 8080), responses=responses, connection=state)
         self.session = HttpSession(client, self, door, bytearray(1 << 18))
         #: As they left.
         self.sent = b""
