@@ -49,7 +49,7 @@ from zurau.broker.troubles import Troubles
 from zurau.broker.voter_changes import VoterChanges
 from zurau.broker.waiting import pause
 from zurau.errors import CorruptData, DiskFault, Refused
-from zurau.ids import BrokerId, Epoch, TopicId, TopicPartition
+from zurau.ids import BrokerId, Epoch, PartitionId, TopicId, TopicPartition
 from zurau.journal.journal import Journal
 from zurau.journal.records import LogId
 from zurau.log.settings import LogSettings
@@ -148,11 +148,12 @@ class Broker:
         )
         self.controller.is_lost = self.disconnections.is_lost
         self.metadata.on_controller = self.disconnections.controller_loaded
-        self.elections = Elections(self.clock)
+        self.elections = Elections(self.clock, PartitionId(*METADATA_LOG))
         #: When brokers were last fenced or unfenced, as far as this one has seen it.
         self.fenced_since_ms: dict[BrokerId, int] = {}
         self.known_leaders = KnownLeaders(me, self.replication.shells, lambda: self.image.brokers, self.clock)
-        self.replication.role_listeners += [self.known_leaders.role_changed, self.disconnections.role_changed]
+        followers = (self.known_leaders, self.disconnections, self.elections)
+        self.replication.role_listeners += [each.role_changed for each in followers]
         self.leader_moves = LeaderMoves(
             me,
             self.metadata.partition,

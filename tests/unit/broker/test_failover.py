@@ -94,6 +94,22 @@ def test_one_that_leads_and_is_the_controller_is_replaced_within_a_second(cluste
     assert all(cluster.leader_of(name) is not dead for name in led)
 
 
+@pytest.mark.parametrize("mode", ["quorum", "isr"])
+def test_who_asks_when_the_controller_died_is_told_the_next_leader_too(cluster, mode):
+    dead = controller(cluster)
+    names = [f"t{number}" for number in range(6)]
+    for name in names:
+        cluster.create(name, replication_mode=mode)
+    cluster.pass_time(2000)
+    led = next(name for name in names if cluster.leader_of(name) is dead)
+    kill(cluster, dead)
+    cluster.pass_time(1)
+    topics = [MetadataRequestTopic(name=led)]
+    asked = survivor(cluster).ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 12)
+    cluster.pass_time(2000)
+    assert asked.result().topics[0].partitions[0].leader_id not in (-1, dead.id)
+
+
 def test_what_stays_without_a_leader_holds_up_an_answer_for_a_moment_only(cluster):
     cluster.create("t")
     cluster.pass_time(2000)
