@@ -278,7 +278,8 @@ cdef void fill(Facts* facts, int64_t start, int64_t end, Totals* done, Output* o
     cdef Sizes unused
     memset(&unused, 0, sizeof(Sizes))
     for _ in range(facts.count):
-        read_record(&at, stop, facts, &record, &unused)
+        if read_record(&at, stop, facts, &record, &unused) != NULL:
+            return  # never, since `measure` has read the same
         if not start <= record.offset < end:
             continue
         output.offsets[done.rows] = record.offset

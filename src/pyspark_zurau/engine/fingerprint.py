@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark_zurau.engine.declaration import Pipeline, Sink, Source, Step
+from pyspark_zurau.engine.locate import as_typed
 from pyspark_zurau.engine.steps import load_function
 from pyspark_zurau.spark.checkpoint_lock import local_path
 from zurau.errors import SettingsError
@@ -39,8 +40,8 @@ def compare_with_checkpoint(pipeline: Pipeline, *, accept_changes: bool) -> None
         raise SettingsError(
             f"pipeline {pipeline.name} has changed since its checkpoint was made: {'; '.join(changed)}. "
             "Its results so far are of the old one. Either put the file back, or name another checkpoint (and another "
-            f"place for results), or run `zurau pipeline reset {pipeline.name}` and read everything again, or go on "
-            "with --accept-changes: old records keep their old results, and Spark may refuse to use its state"
+            f"place for results), or run `zurau pipeline reset {as_typed(pipeline.file)}` and read everything again, "
+            "or go on with --accept-changes: old records keep their old results, and Spark may refuse to use its state"
         )
     directory.mkdir(parents=True, exist_ok=True)
     fresh = directory / f".{FILE}"

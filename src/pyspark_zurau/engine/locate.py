@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pyspark_zurau
@@ -28,3 +29,8 @@ def locate(file_or_name: str) -> Path:
             " see `zurau pipeline list`"
         )
     return found
+
+
+def as_typed(file: Path) -> str:
+    """What to type for it in a command: the other way round."""
+    return next((name for name, its_file in ready_made().items() if its_file == file), shlex.quote(str(file)))

@@ -18,7 +18,7 @@ from pyspark_zurau.engine.regex import in_python
 from zurau.errors import SettingsError
 
 #: So large a part of the values has to fit.
-ENOUGH = 0.8
+ENOUGH = 0.75
 SEPARATORS = (",", ";", "\t", "|")
 _NAME = re.compile(r"[A-Za-z_][\w .-]*")
 

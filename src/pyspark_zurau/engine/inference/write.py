@@ -25,7 +25,7 @@ topics = [{quoted_topic}]
 [steps.result]
 sql = "SELECT * FROM {view}"
 
-# Where results go: console, topic, parquet, delta, postgres.
+# Where results go: console, topic, parquet, delta, iceberg, postgres.
 [sinks.out]
 from = "result"
 kind = "console"

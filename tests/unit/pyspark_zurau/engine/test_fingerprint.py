@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'zurau[spark]'")
 
 from pyspark_zurau.engine.fingerprint import compare_with_checkpoint
+from pyspark_zurau.engine.locate import as_typed, locate, ready_made
 from zurau.errors import SettingsError
 
 PIPELINE = """
@@ -61,8 +65,21 @@ def test_the_same_pipeline_goes_on(ran):
 def test_what_changed_is_named_with_the_ways_out(ran, old, new, named):
     with pytest.raises(SettingsError) as refused:
         compare_with_checkpoint(ran(old, new), accept_changes=False)
-    for words in (named, "--accept-changes", "zurau pipeline reset shop", "another checkpoint"):
+    for words in (named, "--accept-changes", "zurau pipeline reset ", "another checkpoint"):
         assert words in str(refused.value)
+
+
+def test_the_command_that_begins_anew_can_be_typed_as_it_is_told(ran):
+    changed = ran("id > 10", "id > 20")
+    with pytest.raises(SettingsError) as refused:
+        compare_with_checkpoint(changed, accept_changes=False)
+    (told,) = re.findall(r"`zurau pipeline reset (.*?)`", str(refused.value))
+    assert locate(*shlex.split(told)) == changed.file
+
+
+@pytest.mark.parametrize("name", ready_made())
+def test_a_ready_made_pipeline_is_told_by_its_name(name):
+    assert as_typed(locate(name)) == name
 
 
 def test_the_code_of_a_python_step_counts(ran, tmp_path):

@@ -34,6 +34,11 @@ def test_columns_of_json_have_the_types_that_all_values_fit():
     assert "time_format" not in found.keys
 
 
+@pytest.mark.parametrize(("broken", "found"), [(1, "json"), (2, "text")])
+def test_json_may_have_a_broken_value_among_four(broken, found):
+    assert of_lines('{"page": "/"}', '{"page": "/"}', '{"page": "/"}', *["this is not JSON"] * broken).format == found
+
+
 def test_numbers_are_times_only_in_columns_that_are_called_so():
     found = of_lines('{"created_at": 1769860800500, "ts": 1769860800, "id": 1769860800}')
     assert found.keys["schema"] == "created_at TIMESTAMP, ts TIMESTAMP, id BIGINT"
