@@ -103,3 +103,41 @@ def test_what_was_acknowledged_survives_leaders_that_are_killed_and_brought_back
             store(cluster, list(cluster.brokers), message, producer)
     found = stored(cluster, "orders", 1)
     assert list(dict.fromkeys(found)) == messages, "one that was not acknowledged at first may be there twice"
+
+
+def consume(cluster: Cluster, brokers: list[int], consumer: dict[str, str]) -> str | None:
+    """The next message, through one broker after the other until one answers."""
+    query = f"topic=orders&consumer_id={consumer['consumer_id']}"
+    deadline = time.monotonic() + PATIENCE_S
+    for broker in cycle(brokers):
+        assert time.monotonic() < deadline, "nobody answers any more"
+        with suppress(OSError, HTTPException):
+            status, consumed = ask(cluster, broker, "GET", f"/consumer/consume?{query}")
+            if status in (200, 204):
+                return consumed and consumed["message"]
+            assert status in (503, 504), consumed
+    raise AssertionError("there are brokers")
+
+
+def test_consumers_get_every_message_through_any_broker_while_coordinators_are_killed(cluster):
+    ask(cluster, 1, "POST", "/topics", topic="orders", partitions=3, replication_factor=3)
+    _, producer = ask(cluster, 1, "POST", "/producer/register", topic="orders")
+    consumers = [ask(cluster, broker, "POST", "/consumer/register", topic="orders")[1] for broker in cluster.brokers]
+    messages = [str(number) for number in range(30)]
+    for message in messages:
+        store(cluster, list(cluster.brokers), message, producer)
+    found: list[list[str]] = [[] for _ in consumers]
+    for killed in (1, 2):
+        cluster.kill(killed)
+        alive = [broker for broker in cluster.brokers if broker != killed]
+        for consumer, received in zip(consumers, found, strict=True):
+            for turn in range(5):
+                message = consume(cluster, alive[turn % 2 :] + alive, consumer)
+                assert message is not None, "there are more"
+                received.append(message)
+        cluster.restart(killed)
+    for consumer, received in zip(consumers, found, strict=True):
+        while (message := consume(cluster, list(cluster.brokers), consumer)) is not None:
+            received.append(message)
+        assert set(received) == set(messages), "every message, and some perhaps twice"
+        assert len(received) < 2 * len(messages)

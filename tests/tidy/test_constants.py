@@ -60,6 +60,7 @@ FIXED = {
         api.response_memory.GROW_WITHIN_MS broker.last_seen.SEEN_MAX broker.last_seen.NAME_CHARACTERS_MAX
         broker.last_seen.TEXT_BYTES_MAX api.http.session.HEAD_BYTES_MAX api.http.decoding.FIELDS_MAX
         api.http.decoding.FORM_BYTES_MAX api.http.producers.MESSAGES_MAX api.http.producers.KEY_CHARACTERS_MAX
+        broker.group_coordinators.DELIVERED_MAX
         api.http.records.ANSWERED_MAX api.http.records.RECORD_BYTES_MAX api.http.records.WAIT_MS_MAX
         errors.MESSAGE_CHARACTERS_MAX api.kafka.join_group.NAME_CHARACTERS_MAX machines.groups.joining.PROTOCOLS_MAX
         machines.groups.joining.PENDING_IDS_MAX

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from zurau.broker.appending import append_here
 from zurau.broker.broker import Broker
-from zurau.broker.leadership import NO_LEADER, leadership_of
+from zurau.broker.deliveries import (
+    FindPositions,
+    ForgetDelivered,
+    NoteDelivered,
+    Positions,
+    find_positions_here,
+    forget_delivered_here,
+    note_delivered_here,
+)
+from zurau.broker.leadership import NO_LEADER, coordinator_of, leadership_of
 from zurau.broker.reading_records import RecordsRead, Wanted, read_records_here
 from zurau.broker.waiting import pause
 from zurau.errors import Refused
@@ -24,7 +34,14 @@ T = TypeVar("T")
 #: How often is looked whether somebody leads by now.
 LOOK_EVERY_MS = 20
 #: Nothing was done, and another may do it.
-_ASK_AGAIN = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+_ASK_AGAIN = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+)
 
 
 class AppendBatch(Command[Appended]):
@@ -52,7 +69,7 @@ async def append(
             return await append_here(name, batch, left_ms, client, broker)
         return await broker.calls.ask(leader, AppendBatch(name.topic, name.partition, left_ms), batch, left_ms)
 
-    return await _at_leader(name, at, timeout_ms, broker)
+    return await _at(lambda: _leader_of(name, broker), at, timeout_ms, broker)
 
 
 async def read_records(
@@ -66,17 +83,50 @@ async def read_records(
             return await read_records_here(name, now, client, broker)
         return await broker.calls.ask(leader, ReadRecords(name.topic, name.partition, now), b"", now.wait_ms)
 
-    return await _at_leader(name, at, timeout_ms, broker)
+    return await _at(lambda: _leader_of(name, broker), at, timeout_ms, broker)
 
 
-async def _at_leader(
-    name: TopicPartition, at: Callable[[BrokerId, int], Coroutine[Any, None, T]], timeout_ms: int, broker: Broker
+async def find_positions(asked: FindPositions, timeout_ms: int, broker: Broker) -> Positions:
+    """Of a consumer, at the coordinator of its group. Raises `Refused`."""
+
+    async def at(coordinator: BrokerId, left_ms: int) -> Positions:
+        if coordinator == broker.broker_id:
+            return await find_positions_here(asked, broker)
+        return await broker.calls.ask(coordinator, asked, b"", left_ms)
+
+    return await _at(lambda: coordinator_of(asked.consumer_id, broker), at, timeout_ms, broker)
+
+
+async def forget_delivered(asked: ForgetDelivered, timeout_ms: int, broker: Broker) -> None:
+    async def at(coordinator: BrokerId, left_ms: int) -> None:
+        if coordinator == broker.broker_id:
+            return forget_delivered_here(asked, broker)
+        return await broker.calls.ask(coordinator, asked, b"", left_ms)
+
+    await _at(lambda: coordinator_of(asked.consumer_id, broker), at, timeout_ms, broker)
+
+
+def note_delivered(asked: NoteDelivered, broker: Broker) -> None:
+    """Nobody waits for it: what is not noted is delivered again."""
+    with suppress(Refused):
+        coordinator = coordinator_of(asked.consumer_id, broker)
+        if coordinator == broker.broker_id:
+            note_delivered_here(asked, broker)
+        else:
+            broker.calls.ask(coordinator, asked, b"", timeout_ms=0)
+
+
+async def _at(
+    find: Callable[[], BrokerId],
+    at: Callable[[BrokerId, int], Coroutine[Any, None, T]],
+    timeout_ms: int,
+    broker: Broker,
 ) -> T:
-    """What is done at whoever leads, given how much time is left."""
+    """What is done at the broker that is to do it, given how much time is left."""
     deadline_ms = broker.clock.monotonic_ms() + timeout_ms
     while True:
         try:
-            return await at(_leader_of(name, broker), max(1, int(deadline_ms - broker.clock.monotonic_ms())))
+            return await at(find(), max(1, int(deadline_ms - broker.clock.monotonic_ms())))
         except Refused as refused:
             if refused.code not in _ASK_AGAIN or broker.clock.monotonic_ms() >= deadline_ms:
                 raise
@@ -102,12 +152,18 @@ async def answer(name: str, content: msgspec.Raw, data: memoryview, broker: Brok
         asked = msgspec.msgpack.decode(content, type=asked_type)
     except msgspec.MsgspecError as error:
         raise Refused(ErrorCode.INVALID_REQUEST, f"{name} cannot be read: {error}") from error
-    partition = TopicPartition(asked.topic, asked.partition)
     match asked:
-        case AppendBatch():
-            return await append_here(partition, data, asked.timeout_ms, None, broker)
-        case ReadRecords():
-            return await read_records_here(partition, asked.wanted, None, broker)
+        case AppendBatch(topic, index, timeout_ms):
+            return await append_here(TopicPartition(topic, index), data, timeout_ms, None, broker)
+        case ReadRecords(topic, index, wanted):
+            return await read_records_here(TopicPartition(topic, index), wanted, None, broker)
+        case FindPositions():
+            return await find_positions_here(asked, broker)
+        case NoteDelivered():
+            return note_delivered_here(asked, broker)
+        case ForgetDelivered():
+            return forget_delivered_here(asked, broker)
 
 
-_QUESTIONS: dict[str, type[AppendBatch | ReadRecords]] = {each.__name__: each for each in (AppendBatch, ReadRecords)}
+Question = AppendBatch | ReadRecords | FindPositions | NoteDelivered | ForgetDelivered
+_QUESTIONS: dict[str, type[Question]] = {each.__name__: each for each in get_args(Question)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from zurau.errors import Refused
-from zurau.ids import NO_TOPIC_ID, TopicId, TopicPartition
+from zurau.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
 from zurau.machines.controller.image import ClusterImage
 from zurau.machines.controller.names import OFFSETS_TOPIC
 from zurau.machines.groups.commands import ForgetTopics, Unfinished
@@ -21,8 +22,21 @@ from zurau.wire.kafka.error_codes import ErrorCode
 
 log = logging.getLogger("zurau.broker")
 
+#: Consumers that were handed something; what the one was that was handed nothing for longest, it is handed again.
+DELIVERED_MAX = 10_000
+
 GroupRuntime = MachineRuntime[GroupMachine]
 TopicIds = frozenset[tuple[str, TopicId]]
+
+
+class _Delivered(NamedTuple):
+    """What a registered consumer was handed and has not acknowledged."""
+
+    #: Of the leadership in which that was: a later one may follow on one elsewhere.
+    machine: GroupMachine
+    topic_id: TopicId
+    #: By partition, up to where.
+    offsets: Mapping[int, Offset]
 
 
 class GroupCoordinators:
@@ -35,6 +49,8 @@ class GroupCoordinators:
         self.not_served: dict[TopicPartition, str] = {}
         #: The metadata log was repaired: a topic may be missing that was never deleted.
         self.may_forget = True
+        #: By consumer.
+        self._delivered: dict[str, _Delivered] = {}
 
     def find(self, group_id: str) -> GroupRuntime:
         """Where a group lives: the same partition of `__consumer_offsets` that Kafka would choose."""
@@ -88,6 +104,30 @@ class GroupCoordinators:
     def close(self, error: Callable[[], Refused]) -> None:
         for runtime in self._runtimes.values():
             runtime.close(error)
+
+    # What registered consumers were handed (`deliveries.py`)
+
+    def delivered_to(self, consumer_id: str, topic_id: TopicId) -> dict[int, Offset]:
+        """By partition. Nothing, if this broker did not look after the consumer all the time since."""
+        known = self._delivered.get(consumer_id)
+        if known is None or known.machine is not self.find(consumer_id).machine or known.topic_id != topic_id:
+            return {}
+        return dict(known.offsets)
+
+    def note_delivered(self, consumer_id: str, topic_id: TopicId, offsets: Mapping[int, Offset]) -> None:
+        together = self.delivered_to(consumer_id, topic_id) | dict(offsets)
+        self._delivered.pop(consumer_id, None)
+        while len(self._delivered) >= DELIVERED_MAX:
+            del self._delivered[next(iter(self._delivered))]
+        self._delivered[consumer_id] = _Delivered(self.find(consumer_id).machine, topic_id, together)
+
+    def forget_delivered(self, consumer_id: str, offsets: Mapping[int, Offset] | None = None) -> None:
+        """All of it, or as far as it was only up to these offsets."""
+        known = self._delivered.pop(consumer_id, None)
+        if known is not None and offsets is not None:
+            left = {index: offset for index, offset in known.offsets.items() if offset > offsets.get(index, -1)}
+            if left:
+                self._delivered[consumer_id] = known._replace(offsets=left)
 
     def forget_topics(self, topics: TopicIds) -> None:
         """These topics were deleted."""

@@ -61,6 +61,8 @@ async def read_records_here(name: TopicPartition, wanted: Wanted, client: Hashab
             partition.stop_waiting(offset + 1, more)
         partition.require_established()
     upto = partition.readable_upto(committed_only=True)
+    if offset >= upto:
+        return RecordsRead((), offset, partition.high_watermark)
     reading = broker.placement.unpacking.run(client, partial(_read, partition, offset, upto, wanted))
     try:
         records, next_offset = await reading

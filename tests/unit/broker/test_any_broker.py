@@ -9,10 +9,12 @@ from tests.unit.broker.three_brokers import Cluster
 
 from zurau.broker import any_broker
 from zurau.broker.any_broker import AppendBatch
+from zurau.broker.deliveries import FindPositions, ForgetDelivered, NoteDelivered
+from zurau.broker.leadership import coordinator_of
 from zurau.broker.peer_calls import CALLS_SINCE
 from zurau.broker.reading_records import NO_OFFSET, Wanted
 from zurau.errors import Refused
-from zurau.ids import BrokerId, TopicPartition
+from zurau.ids import BrokerId, TopicId, TopicPartition
 from zurau.pending import Pending, start
 from zurau.ports import Handshake
 from zurau.records.builder import NewRecord, build_batch
@@ -160,3 +162,61 @@ def test_a_question_of_another_broker_that_makes_no_sense_is_refused(cluster, na
     with pytest.raises(Refused) as refused:
         start(any_broker.answer(name, msgspec.Raw(content), memoryview(b""), broker)).result()
     assert refused.value.code is code
+
+
+CONSUMER = "consumer-1-00000000"
+
+
+def deliver(node, offset: int) -> None:
+    topic_id = node.broker.image.topics["orders"].topic_id
+    any_broker.note_delivered(NoteDelivered(CONSUMER, topic_id, {0: offset}), node.broker)
+    node.clock.advance(10)
+
+
+def position(node, *, acknowledges: bool = True) -> int | None:
+    asked = FindPositions(CONSUMER, "orders", acknowledges)
+    return node.wait(start(any_broker.find_positions(asked, TIMEOUT_MS, node.broker))).offsets.get(0)
+
+
+def coordinator(cluster):
+    (found,) = {coordinator_of(CONSUMER, node.broker) for node in followers_left(cluster)}
+    return cluster.nodes[found]
+
+
+def test_what_a_consumer_was_handed_at_one_broker_is_acknowledged_at_another(cluster):
+    one, two, three = cluster.nodes.values()
+    assert position(one) is None
+    deliver(one, 5)
+    assert position(two, acknowledges=False) is None
+    assert position(three) == 5
+    deliver(two, 7)
+    one.wait(start(any_broker.forget_delivered(ForgetDelivered(CONSUMER), TIMEOUT_MS, one.broker)))
+    assert position(three) == 5
+
+
+def test_what_was_handed_out_before_the_coordinator_died_is_not_acknowledged_and_what_was_acknowledged_stays(cluster):
+    deliver(cluster.nodes[BrokerId(1)], 5)
+    assert position(cluster.nodes[BrokerId(1)]) == 5
+    deliver(cluster.nodes[BrokerId(1)], 7)
+    died = coordinator(cluster)
+    died.lose_power()
+    for other in followers_left(cluster):
+        other.broker.lost(died.id)
+    cluster.pass_time()
+    assert [position(node) for node in followers_left(cluster)] == [5, 5]
+
+
+def test_a_coordinator_that_was_replaced_meanwhile_has_forgotten_what_was_handed_out(cluster):
+    home = coordinator(cluster)
+    deliver(home, 7)
+    runtime = home.broker.groups_of(CONSUMER)
+    runtime.leadership_lost()
+    runtime.leadership_established()
+    cluster.pass_time()
+    assert position(home) is None
+
+
+def test_the_offsets_of_another_topic_of_the_same_name_are_not_acknowledged(cluster):
+    home = coordinator(cluster)
+    any_broker.note_delivered(NoteDelivered(CONSUMER, TopicId(bytes(16)), {0: 7}), home.broker)
+    assert position(home) is None

@@ -73,7 +73,7 @@ def _responses(route: Route, references: dict[Any, Json]) -> Json:
     responses: Json = {"default": problem}
     for status in _statuses(route):
         response: Json = {"description": status.phrase}
-        if route.tells:
+        if route.tells and status != HTTPStatus.NO_CONTENT:
             schemas = [{} if issubclass(tells, HttpAnswer) else references[tells] for tells in route.tells]
             response["content"] = {JSON: {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}}}
         responses[str(int(status))] = response

@@ -17,7 +17,8 @@ from zurau.api.http.messages import Asked, Call, Told
 from zurau.api.http.topics import Name
 from zurau.api.turns import InTurns
 from zurau.broker import any_broker
-from zurau.broker.registered_producers import register_producer, require_registered
+from zurau.broker.last_seen import Kind
+from zurau.broker.registered_clients import register_client, require_registered
 from zurau.broker.topics import ensure_topic, find_topic
 from zurau.errors import Refused
 from zurau.ids import TopicPartition
@@ -82,12 +83,12 @@ class Places(Told):
 async def register(request: ProducerToRegister, call: Call) -> RegisteredProducer:
     """An id to produce to a topic with, which is made if there is none."""
     await ensure_topic(request.topic, call.client.caller, call.broker)
-    return RegisteredProducer(await register_producer(request.topic, call.broker))
+    return RegisteredProducer(await register_client(Kind.PRODUCER, request.topic, call.broker))
 
 
 async def produce(request: Produce, call: Call) -> Place | Places:
     """Store a message, or several. They are safe when this is answered."""
-    require_registered(request.producer_id, request.topic, call.broker)
+    require_registered(Kind.PRODUCER, request.producer_id, request.topic, call.broker)
     topic = await find_topic(request.topic, call.broker)
     if request.messages is None:
         if request.message is msgspec.UNSET:

@@ -12,10 +12,10 @@ from zurau.api.http.messages import Asked, Call, Told
 from zurau.api.http.topics import Name
 from zurau.api.turns import InTurns
 from zurau.broker import any_broker
-from zurau.broker.reading_records import NO_OFFSET, ReadRecord, Wanted
+from zurau.broker.reading_records import NO_OFFSET, ReadRecord, RecordsRead, Wanted
 from zurau.broker.topics import find_topic
 from zurau.errors import Refused
-from zurau.ids import TopicPartition
+from zurau.ids import Offset, TopicPartition
 from zurau.settings import INT32_MAX, INT64_MAX, KIB, SECOND_MS
 
 #: Of one answer: it is made in one go, while everybody else waits.
@@ -26,6 +26,9 @@ RECORD_BYTES_MAX = 256 * KIB
 WAIT_MS_MAX = 30 * SECOND_MS
 #: How long somebody who leads is waited for, besides.
 LED_WITHIN_MS = 5 * SECOND_MS
+
+
+Encoding = Literal["utf-8", "base64"]
 
 
 class RecordsAsked(Asked):
@@ -44,7 +47,7 @@ class RecordTold(Told):
     key: str | None
     message: str | None
     #: Of key and message: as text if both are text.
-    encoding: Literal["utf-8", "base64"]
+    encoding: Encoding
 
 
 class RecordsTold(Told):
@@ -58,18 +61,17 @@ class RecordsTold(Told):
 async def read(request: RecordsAsked, call: Call) -> RecordsTold:
     """Records of a partition from an offset on; waits for a first one if it is asked to."""
     topic = await find_topic(request.topic, call.broker)
-    wanted = Wanted(
-        NO_OFFSET if request.offset is None else request.offset,
-        request.max,
-        min(RECORD_BYTES_MAX, await _room(request.wait_ms, call)),
-        request.wait_ms,
-    )
-    name = TopicPartition(topic.name, request.partition)
-    read = await any_broker.read_records(
-        name, wanted, request.wait_ms + LED_WITHIN_MS, call.client.connection, call.broker
-    )
+    offset = NO_OFFSET if request.offset is None else request.offset
+    read = await read_at(TopicPartition(topic.name, request.partition), offset, request.max, request.wait_ms, call)
     records = [_told(record) async for record in InTurns(read.records, call.turns)]
     return RecordsTold(records, read.next_offset, read.high_watermark)
+
+
+async def read_at(name: TopicPartition, offset: Offset, count: int, wait_ms: int, call: Call) -> RecordsRead:
+    """As much as there is memory for, wherever the partition is led."""
+    wanted = Wanted(offset, count, min(RECORD_BYTES_MAX, await _room(wait_ms, call)), wait_ms)
+    client = call.client.connection
+    return await any_broker.read_records(name, wanted, wait_ms + LED_WITHIN_MS, client, call.broker)
 
 
 async def _room(wait_ms: int, call: Call) -> int:
@@ -84,10 +86,15 @@ async def _room(wait_ms: int, call: Call) -> int:
 
 
 def _told(record: ReadRecord) -> RecordTold:
+    return RecordTold(record.offset, record.timestamp, *text_of(record))
+
+
+def text_of(record: ReadRecord) -> tuple[str | None, str | None, Encoding]:
+    """Key, message and how they are told."""
     try:
-        return RecordTold(record.offset, record.timestamp, _text(record.key), _text(record.value), "utf-8")
+        return _text(record.key), _text(record.value), "utf-8"
     except UnicodeDecodeError:
-        return RecordTold(record.offset, record.timestamp, _packed(record.key), _packed(record.value), "base64")
+        return _packed(record.key), _packed(record.value), "base64"
 
 
 def _text(content: bytes | None) -> str | None:

@@ -17,6 +17,7 @@ _STATUS: dict[IntEnum, HTTPStatus] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_ID: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_PRODUCER_ID: HTTPStatus.NOT_FOUND,
+    ErrorCode.UNKNOWN_MEMBER_ID: HTTPStatus.NOT_FOUND,
     ErrorCode.TOPIC_ALREADY_EXISTS: HTTPStatus.CONFLICT,
     ErrorCode.OFFSET_OUT_OF_RANGE: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
     ErrorCode.MESSAGE_TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -32,6 +33,7 @@ _STATUS: dict[IntEnum, HTTPStatus] = {
 _ADVICE: dict[IntEnum, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "GET /topics lists what there is, and POST /topics makes one",
     ErrorCode.UNKNOWN_PRODUCER_ID: "POST /producer/register gives out one for a topic",
+    ErrorCode.UNKNOWN_MEMBER_ID: "POST /consumer/register gives out one for a topic",
     ErrorCode.MESSAGE_TOO_LARGE: "send less at a time, or raise max.message.bytes of the topic",
     ErrorCode.TOPIC_ALREADY_EXISTS: "use it, or choose another name",
 }

@@ -45,7 +45,7 @@ class Route(msgspec.Struct, frozen=True):
     def tells(self) -> tuple[type[Told | HttpAnswer], ...]:
         """One of these; none of them: nothing."""
         tells = get_type_hints(self.handle)["return"]
-        return () if tells is type(None) else get_args(tells) or (tells,)
+        return tuple(each for each in get_args(tells) or (tells,) if each is not type(None))
 
 
 class Found(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from http import HTTPStatus
 
-from zurau.api.http import health, producers, records, topics
+from zurau.api.http import consumers, health, producers, records, topics
 from zurau.api.http.health import NoQuestion
 from zurau.api.http.messages import Call, HttpAnswer
 from zurau.api.http.openapi import describe
@@ -40,5 +40,12 @@ ROUTES = (
     Route("GET", "/topics/{topic}/partitions/{partition}/records", records.read, _on_topic(Operation.READ), "topic"),
     Route("POST", "/producer/register", producers.register, _on_topic(Operation.WRITE), "topic"),
     Route("POST", "/producer/produce", producers.produce, _on_topic(Operation.WRITE), "topic"),
+    Route("POST", "/consumer/register", consumers.register, _on_topic(Operation.READ), "topic"),
+    Route(
+        "GET", "/consumer/consume", consumers.consume, _on_topic(Operation.READ), "topic", also=(HTTPStatus.NO_CONTENT,)
+    ),
+    Route("POST", "/consumer/ack", consumers.acknowledge, _on_topic(Operation.READ), "topic"),
+    Route("POST", "/consumer/nack", consumers.give_back, _on_topic(Operation.READ), "topic"),
+    Route("GET", "/size", consumers.size, _on_topic(Operation.READ), "topic"),
     Route("GET", "/topics/{topic}/partitions", topics.list_partitions, _on_topic(Operation.DESCRIBE), "topic"),
 )
