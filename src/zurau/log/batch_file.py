@@ -81,6 +81,11 @@ class BatchFile:
             file = self._file = self._disk.open(self.path, create=self.size == 0)
         return file
 
+    @property
+    def is_open(self) -> bool:
+        """Whether its file has been used, so that there is one."""
+        return self._file is not None
+
     def make_file(self) -> None:
         """If there is none yet. Its name is safe when the directory is flushed."""
         assert self.file is not None

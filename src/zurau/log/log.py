@@ -16,7 +16,7 @@ next time. The log then refuses to be written to until it is opened anew; reads 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from zurau.epochs import EpochMark, Position
@@ -96,6 +96,19 @@ class Log(ShrinkableLog):
         return [one for one in ranges if one.next_offset > self.start_offset]
 
     # Writing
+
+    def first_file(self) -> Callable[[], None] | None:
+        """Blocking work that makes the file of a log that was never written to, so that the first write need not; None
+        if it has one. For any thread: should the log be gone when it is done, an empty file is all that is left."""
+        path = self._active.path
+        if self.end_offset or self._active.is_open:
+            return None
+
+        def work() -> None:
+            with suppress(DiskFault):  # whoever writes meets it again
+                self._disk.open(path).close()
+
+        return work
 
     def append(self, batch: Buffer, header: BatchHeader) -> None:
         """Write one stamped batch. Raises `DiskFault` with nothing changed."""

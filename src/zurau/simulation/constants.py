@@ -118,6 +118,8 @@ DRAWN: dict[str, int] = {
     "node.acceptor.BACKLOG": 1,
     "node.acceptor.ACCEPTS_PER_STEP": 1,
     "node.connection.JOIN_BYTES": 0,
+    "api.kafka.produce.MADE_ON_LOOP": 0,
+    "api.kafka.produce.MADE_AT_A_TIME": 1,
     "api.kafka.session.PRODUCE_BYTES_IN_FLIGHT": 1,
     "node.connection.REQUESTS_PER_TURN": 1,
     "api.kafka.session.FRAMES_MAX": 1,

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from zurau.node.disk import RealDisk
+from zurau.node.disk import RealDisk, RealFile
 from zurau.node.run import BACKGROUND_THREADS, WORKER_THREADS
 from zurau.records.builder import NewRecord, build_batch
 from zurau.testing import Broker
@@ -21,7 +21,7 @@ PATIENCE_S = 60
 
 
 class Gate:
-    """Holds up whoever replaces a file, log starts among others, while it is closed."""
+    """Holds up whoever replaces a file (log starts among others), or makes one for a log, while it is closed."""
 
     def __init__(self) -> None:
         self.opened = threading.Event()
@@ -44,7 +44,15 @@ def gate(monkeypatch):
         gate.pass_through()
         replace_file(disk, path, content)
 
+    open_file = RealDisk.open
+
+    def open_in_time(disk: RealDisk, path: str, *, create: bool = True) -> RealFile:
+        if create and path.endswith(".log"):
+            gate.pass_through()
+        return open_file(disk, path, create=create)
+
     monkeypatch.setattr(RealDisk, "replace_file", replace_in_time)
+    monkeypatch.setattr(RealDisk, "open", open_in_time)
     yield gate
     gate.opened.set()
 
@@ -73,6 +81,25 @@ def test_a_large_read_does_not_wait_for_log_starts_that_are_written(tmp_path, ga
         gate.opened.set()
         answers = [one.receive(header).topics[0].partitions[0] for one, header in zip(crowd, asked, strict=True)]
         assert [(answer.error_code, answer.low_watermark) for answer in answers] == [(0, 1)] * CROWD
+
+
+def test_others_do_not_wait_for_the_files_of_many_new_partitions(tmp_path, gate, connect_to):
+    with Broker(dir=str(tmp_path), flush="fsync") as broker:
+        broker.create_topic("many", partitions=CROWD)
+        broker.create_topic("large")
+        batch = build_batch([NewRecord(key=None, value=b"x", timestamp=1)])
+        client, other = connect_to(broker), connect_to(broker)
+        other.ask(produce("large", [0], batch), 9)
+        gate.opened.clear()
+        asked = client.send(produce("many", range(CROWD), batch), 9)
+        assert gate.arrivals.acquire(timeout=PATIENCE_S)
+
+        (topic,) = other.ask(produce("large", [0], batch), 9).responses
+
+        assert (topic.partition_responses[0].error_code, topic.partition_responses[0].base_offset) == (0, 1)
+        gate.opened.set()
+        (topic,) = client.receive(asked).responses
+        assert {(each.error_code, each.base_offset) for each in topic.partition_responses} == {(0, 0)}
 
 
 def produce(topic: str, partitions, batch: bytearray) -> ProduceRequest:

@@ -5,6 +5,8 @@ acks=0 gets no answer at all, acks=1 one as soon as the leader has written, acks
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,6 +16,7 @@ from zurau.api.kafka.leader_hints import MISLED, LeaderHints
 from zurau.broker.appending import Written, require_acknowledged, written
 from zurau.broker.waiting import with_timeout
 from zurau.errors import ProtocolViolation, Refused
+from zurau.ids import TopicPartition
 from zurau.machines.controller.names import is_internal
 from zurau.partition.admission import InvalidRecords, read_header
 from zurau.partition.partition import Appended, Partition
@@ -32,6 +35,9 @@ from zurau.wire.kafka.messages.produce import (
 )
 
 ACKS_ALL = -1
+#: Files of new partitions that are made on the loop for one request; more are not, so many at a time.
+MADE_ON_LOOP = 4
+MADE_AT_A_TIME = 50
 #: The first version whose clients know zstd (KIP-110).
 ZSTD_SINCE = 7
 
@@ -68,7 +74,7 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
 
 async def _append_all(request: ProduceRequest, call: Call, later: list[Pending[Outcome]]) -> list[Outcomes]:
     """In turns, and no other produce of this client comes in between."""
-    turns = call.turns
+    turns, files_are_made = call.turns, False
     try:
         outcomes: list[Outcomes] = []
         for topic in request.topic_data:
@@ -79,10 +85,33 @@ async def _append_all(request: ProduceRequest, call: Call, later: list[Pending[O
                 if (written or len(outcomes) > 1) and turns.is_over():
                     call.connection.is_appending = True
                     await turns.next()
-                written.append((data.index, refused or _append(topic.name, data, request.acks, call, later)))
+                outcome = refused or _append(topic.name, data, request.acks, call, later, to_new=files_are_made)
+                if outcome is None:
+                    call.connection.is_appending = files_are_made = True
+                    await _make_files(request, call)
+                    outcome = _append(topic.name, data, request.acks, call, later, to_new=True)
+                    assert outcome is not None
+                written.append((data.index, outcome))
         return outcomes
     finally:
         call.connection.is_appending = False
+
+
+async def _make_files(request: ProduceRequest, call: Call) -> None:
+    """Those of partitions that were never written to, if there are many: the system may take its time for each."""
+    partitions = call.broker.partitions
+    named = ((topic.name, data.index) for topic in request.topic_data for data in topic.partition_data)
+    logs = [partitions[TopicPartition(*name)].log for name in named if name in partitions]
+    work = [make for log in logs if (make := log.first_file()) is not None]
+    if len(work) <= MADE_ON_LOOP:
+        return
+    for first in range(0, len(work), MADE_AT_A_TIME):  # others have work for the background too
+        await call.broker.world.background.run(partial(_do_all, work[first : first + MADE_AT_A_TIME]))
+
+
+def _do_all(work: list[Callable[[], None]]) -> None:
+    for each in work:
+        each()
 
 
 async def _answer_all(
@@ -121,10 +150,17 @@ def _refused_for_all(topic: str, acks: int) -> Refused | None:
     return None
 
 
-def _append(topic: str, data: PartitionProduceData, acks: int, call: Call, later: list[Pending[Outcome]]) -> Outcome:
-    """What became of a batch. For one that takes long to examine, which is added to `later`, a place to be filled."""
+def _append(
+    topic: str, data: PartitionProduceData, acks: int, call: Call, later: list[Pending[Outcome]], *, to_new: bool
+) -> Outcome | None:
+    """What became of a batch. For one that takes long to examine, which is added to `later`, a place to be filled.
+
+    None if it is the first of its partition, and not `to_new`: then nothing is done.
+    """
     try:
         partition = call.broker.partition(topic, data.index)
+        if not (to_new or partition.log.end_offset):
+            return None
         if acks == ACKS_ALL:
             partition.require_in_sync_replicas()
         batch = data.records
