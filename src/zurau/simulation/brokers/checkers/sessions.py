@@ -59,8 +59,10 @@ class AbsentMeansUnchanged(SessionChecker):
 
     @staticmethod
     def _asks(core: ReplicaCore, fetch: Fetch) -> bool:
-        if core.role is Role.PROSPECTIVE:
+        is_flushing = core.stored != core.log.position
+        if core.role is Role.PROSPECTIVE or (core.role is Role.FOLLOWER and is_flushing):
             # Whoever asks for votes does not ask for records anew, and may have flushed something since: it has more.
+            # So has one that was told then who leads, and asks that one as soon as it has flushed everything.
             return core.epoch == fetch.epoch and core.stored >= fetch.position
         return core.role is Role.FOLLOWER and (core.epoch, core.stored, core.high_watermark) == (
             fetch.epoch, fetch.position, fetch.high_watermark,
