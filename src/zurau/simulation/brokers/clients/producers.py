@@ -34,13 +34,15 @@ def produced(response: Any) -> Any:
 
 
 class _Unacknowledged(NamedTuple):
-    sequence: int
+    #: Which batch it is, of all.
+    number: int
     values: list[bytes]
     batch: bytes
 
 
 class IdempotentProducer(Client):
-    """Has several batches on the way, in order, and repeats all that are not acknowledged, from the oldest on.
+    """Has several batches on the way, in order, and repeats all that are not acknowledged, from the oldest on. That one
+    is never more than five batches back, acknowledged or not: a broker would not know it any more.
 
     While the broker may know nothing of it, it has one batch on the way: of several, a later one might be taken for
     the first.
@@ -51,7 +53,7 @@ class IdempotentProducer(Client):
         self._first_name = self.name
         self._partition = name
         self._waiting: deque[_Unacknowledged] = deque()
-        self._sent = 0
+        self._sent = self._made = 0
         self._is_known = False
         self._in_flight_max = self.chance.randint(1, IN_FLIGHT_MAX)
 
@@ -63,11 +65,16 @@ class IdempotentProducer(Client):
                 lives += 1
                 self.name, self._sent, self._is_known = f"{self._first_name}.{lives}", 0, False
                 producer_id = await self._new_id()
-            while self.goes_on and len(self._waiting) < self.chance.randint(1, self._in_flight_max):
+            while self.goes_on and self._behind < self.chance.randint(1, self._in_flight_max):
                 self._make(producer_id)
             if self._waiting:
                 await self._send_all()
             await self.think()
+
+    @property
+    def _behind(self) -> int:
+        """Batches from the oldest on that is not acknowledged."""
+        return self._made - self._waiting[0].number if self._waiting else 0
 
     async def _new_id(self) -> int:
         while True:
@@ -88,8 +95,9 @@ class IdempotentProducer(Client):
     def _make(self, producer_id: int) -> None:
         values = self.values(self._sent, self.chance.randint(1, 4))
         batch = self.batch(list(values), producer_id=producer_id, producer_epoch=0, base_sequence=self._sent)
-        self._waiting.append(_Unacknowledged(self._sent, values, batch))
+        self._waiting.append(_Unacknowledged(self._made, values, batch))
         self._sent += len(values)
+        self._made += 1
 
     async def _send_all(self) -> None:
         leader = await self.leader_of(self._partition)
