@@ -173,8 +173,11 @@ class Journal:
         return saved
 
     def forget(self, names: Iterable[LogId]) -> None:
-        """These logs are gone for good. They leave the file when it is replaced."""
+        """These logs are gone for good. They leave the file when it is replaced. Ones of the same name, if a partition
+        comes back to this broker, are others, and nothing is known of them."""
+        closed, _ = self._before
         for name in names:
+            closed.pop(name, None)
             self._known.replicas.pop(name, None)
             self._moved.pop(name, None)
             self._promised.pop(name, None)

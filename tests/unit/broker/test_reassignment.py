@@ -138,6 +138,27 @@ def test_a_partition_goes_and_comes_back(cluster, mode):
     assert cluster.read("t") == [b"a", b"b"]
 
 
+@MODES
+def test_a_partition_goes_from_a_broker_that_was_stopped_before_and_comes_back_whole(cluster, mode, caplog):
+    cluster.create("t", replication_mode=mode)
+    cluster.pass_time(2000)
+    assert cluster.produce("t", b"a") == ErrorCode.NONE
+    cluster.pass_time(1000)
+    *kept, gone = replicas_of(cluster)
+    node = cluster.nodes[gone]
+    node.broker.close()
+    node.stop_timers()
+    cluster.pass_time(1000)
+    node.start()
+    cluster.pass_time(10_000)
+    for wanted in (kept, [*kept, gone]):
+        assert reassign(cluster, *wanted) == ErrorCode.NONE
+        cluster.pass_time(10_000)
+    assert holders(cluster) == {1, 2, 3}
+    assert node.broker.partitions[T].log.damage == []
+    assert "damaged" not in caplog.text
+
+
 def names(cluster: Cluster, broker: int) -> tuple[str, str]:
     """What a broker's replica is called there, and by the controller."""
     node = cluster.nodes[broker]

@@ -135,6 +135,14 @@ def test_forgotten_logs_leave_the_file(begin, clock, read):
     assert list(read().logs) == []
 
 
+def test_nothing_is_known_of_a_log_that_comes_back_after_it_was_gone(begin):
+    begin().close({ORDERS: 12, PAYMENTS: 3})
+    journal = begin()
+    journal.forget([ORDERS])
+    assert journal.last_known(ORDERS) == LastKnown(0, None, kept_unflushed=True)
+    assert journal.last_known(PAYMENTS).closed_offset == 3
+
+
 # A damaged journal
 
 
