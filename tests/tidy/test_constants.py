@@ -122,7 +122,8 @@ FIXED = {
         client.cluster.cluster.COORDINATOR_PATIENCE_S""",
     "how much is shown to a person": """
         node.process.TAIL_CHARACTERS
-        broker.health.TEXT_BYTES_MAX cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES
+        broker.health.TEXT_BYTES_MAX cli.cluster_operations.SHOWN machines.controller.configs._LISTED_BROKERS
+        cli.log.SHOWN_BYTES cli.simulate._SHOWN_TURNS cli.simulate._SHOWN_LINES
         cli.chaos._TOLD_VIOLATIONS""",
     "a name for a verdict": """
         records.pure_walk.SOUND records.pure_walk.KEYLESS records.pure_walk.MISTIMED records.pure_walk.COUNT

@@ -208,7 +208,7 @@ def _broker_rows(
             "host": host,
             "port": port,
             "rack": rack,
-            "state": "fenced" if is_fenced else "there",
+            "state": "fenced" if is_fenced else "active",
             "controller": broker_id == known.controller_id,
             "votes": broker_id in voters,
             "leads": sum(partition.leader == broker_id for partition in partitions),

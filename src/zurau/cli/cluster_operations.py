@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.5
 DRAIN = "zurau.drain"
+#: Partitions that are named.
+SHOWN = 5
 
 BrokerArgument = Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.")]
 Within = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait until it is done.")]
@@ -62,6 +64,7 @@ def drain(
             typer.echo(f"broker {broker} may lead again")
             return
         _await_no_leaders(admin, broker_id, within)
+        _require_none_left(admin, broker_id)
     typer.echo(f"broker {broker} leads nothing; `zurau cluster drain {broker} --undo` takes this back")
 
 
@@ -95,7 +98,7 @@ def decommission(
         confirm(f"Move {counted(len(plan), 'replica')} away from broker {broker}, and forget it?", yes=yes)
         operations.set_broker(gone, DRAIN, "everything")
         _carry_out(operations, plan, within, throttle)
-        _wait(lambda: int(gone in operations.voters()), "vote to be taken", within)
+        _wait(lambda: int(gone in operations.voters()), "vote", within)
         operations.unregister(gone)
     typer.echo(f"broker {broker} holds nothing and is forgotten; stop it, if it runs")
 
@@ -182,9 +185,24 @@ def _carry_out(operations: Operations, plan: Assignment, within: float, throttle
         operations.throttle(topics, throttle)
     if plan:
         operations.reassign(plan)
-    _wait(lambda: len(plan.keys() & operations.moves().keys()), "partition on its way", within)
+    _wait(lambda: len(plan.keys() & operations.moves().keys()), "partition", within)
     if throttle is not None:
         operations.throttle(topics, None)
+
+
+def _require_none_left(admin: Admin, broker: BrokerId) -> None:
+    """What has no other replica is led there still: whoever stops that broker has to know."""
+    from zurau.client.errors import ClientError
+
+    topics = admin.describe_cluster().topics.values()
+    left = [f"{topic.name}-{each.index}" for topic in topics for each in topic.partitions if each.leader == broker]
+    if left:
+        shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
+        raise ClientError(
+            f"broker {broker} still leads {counted(len(left), 'partition')} of which no other broker has a replica: "
+            f"{shown}. Give their topics more with `zurau topic alter TOPIC --replication-factor 2`; while it is "
+            "stopped, they are offline"
+        )
 
 
 def _await_no_leaders(admin: Admin, broker: BrokerId, within: float) -> None:
@@ -193,18 +211,21 @@ def _await_no_leaders(admin: Admin, broker: BrokerId, within: float) -> None:
         partitions = [each for topic in topics for each in topic.partitions]
         return sum(each.leader == broker and len(each.replicas) > 1 for each in partitions)
 
-    _wait(led, "partition still led there", within)
+    _wait(led, "leader", within)
 
 
 def _wait(count: Callable[[], int], what: str, within: float) -> None:
-    """Until nothing is left to do. Says so whenever that changes."""
+    """Until nothing is left to move. Says so whenever that changes."""
     from zurau.client.errors import ClientError
 
     deadline, before = time.monotonic() + within, 0
     while left := count():
         if left != before:
-            typer.echo(f"{left} {what}", err=True)
+            typer.echo(f"{counted(left, what)} still to move", err=True)
         if time.monotonic() >= deadline:
-            raise ClientError(f"{left} {what} after {within:g} s; it goes on, and the same command waits for it again")
+            raise ClientError(
+                f"{counted(left, what)} still to move after {within:g} s; it goes on, and the same command waits for "
+                "it again"
+            )
         before = left
         time.sleep(LOOK_EVERY_S)

@@ -34,9 +34,9 @@ def replicas_of(three: Cluster, topic: str) -> list[int]:
 def test_the_status_shows_who_is_there_and_who_votes(run):
     shown = json.loads(run("cluster", "status", "-f", "json").stdout)
     assert [(each["broker"], each["state"], each["votes"]) for each in shown["brokers"]] == [
-        (1, "there", True),
-        (2, "there", True),
-        (3, "there", True),
+        (1, "active", True),
+        (2, "active", True),
+        (3, "active", True),
     ]
 
 
@@ -46,6 +46,21 @@ def test_a_drained_broker_leads_nothing_until_that_is_undone(run, three):
     assert "leads nothing" in outcome.stdout, outcome.stderr
     assert 2 not in {three.leader_of("drained", index) for index in range(3)}
     assert "may lead again" in run("cluster", "drain", "2", "--undo").stdout
+
+
+def test_a_broker_that_nobody_can_relieve_is_not_said_to_be_drained(run, three):
+    three.create_topic("single", replication_factor=1)
+    broker = three.leader_of("single")
+    refused = run("cluster", "drain", str(broker))
+    assert refused.returncode == 1
+    assert "single-0" in refused.stderr
+    assert run("cluster", "drain", str(broker), "--undo").returncode == 0
+    run("topic", "delete", "single", "--yes")
+
+
+def test_a_broker_that_there_is_not_is_answered_with_those_there_are(run):
+    refused = run("cluster", "drain", "9")
+    assert "no broker '9', but 1, 2, 3" in refused.stderr
 
 
 def test_a_topic_gets_more_and_fewer_replicas(run, three):

@@ -33,6 +33,9 @@ WITHOUT_SETTINGS = {
     ),
 }
 
+#: Of those that there are, in an answer to whoever names another.
+_LISTED_BROKERS = 10
+
 
 def alter_configs(image: ClusterImage, rules: ConfigRules[Any], command: AlterConfigs) -> Decided:
     if command.resource_type in WITHOUT_SETTINGS:
@@ -92,9 +95,13 @@ def _resource(
         return rules.topic, topic.configs
     if command.resource_type == ResourceType.BROKER:
         if name != ALL_BROKERS and not _is_broker(image, name):
-            raise Refused(ErrorCode.INVALID_REQUEST, f"there is no broker {name!r}; the empty name means all of them")
+            raise Refused(ErrorCode.INVALID_REQUEST, f"there is no broker {name!r}, but {_listed(image)}")
         return rules.broker, image.broker_configs.get(name, {})
     raise Refused(ErrorCode.INVALID_REQUEST, f"resources of type {command.resource_type} have no settings to change")
+
+
+def _listed(image: ClusterImage) -> str:
+    return ", ".join(map(str, sorted(image.brokers)[:_LISTED_BROKERS]))
 
 
 def _refuse_to_set(
