@@ -133,8 +133,7 @@ class Log(ShrinkableLog):
             # The first of all begins later than offset 0. Written down, or it would look as if some were missing.
             self._save(Checkpoint(header.base_offset, self.compacted_offset))
             self.start_offset = header.base_offset
-        # Where the old one ends, even if the batch, a copy out of a compacted log, begins later (see recovery).
-        return self._roll(end if self._active.size else header.base_offset)
+        return self._roll(header.base_offset)
 
     def mark(self, mark: EpochMark) -> None:
         """From here on it is this epoch that writes. Safe with the next flush, or where the broker's journal has it."""

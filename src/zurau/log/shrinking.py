@@ -237,10 +237,14 @@ class ShrinkableLog(ReadableLog):
         if self._flushing.fault is not None:
             raise DiskFault(f"{self.directory} takes no more writes until it is opened: {self._flushing.fault}")
 
-    def _roll(self, base_offset: Offset) -> Segment:
-        """Begin a new segment. The old one is flushed by the next flush."""
+    def _roll(self, next_offset: Offset) -> Segment:
+        """Begin a new segment. The old one is flushed by the next flush.
+
+        Where the old one ends, even if the next batch, a copy out of a compacted log, or an epoch's mark is further on:
+        what lies between would look lost (see recovery). Only an empty one is replaced.
+        """
         old = self._active
-        new = self._new_segment(base_offset)
+        new = self._new_segment(old.end.offset if old.size else next_offset)
         if old.size:
             old.index_time()
             self._flushing.rolled.append(old)

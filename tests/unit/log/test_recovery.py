@@ -146,6 +146,17 @@ def test_epochs_behind_the_end_are_forgotten(bench, disk):
     assert bench.open(clean=False).epochs.last == 1
 
 
+def test_a_gap_that_the_leaders_compaction_left_between_two_segments_is_no_damage(make_bench):
+    """The follower hears of the next epoch, which begins behind the gap, and then gets the batch that begins it."""
+    bench = make_bench(segment_bytes=100)
+    bench.fill(2)
+    bench.log.mark(EpochMark(3, 4))
+    bench.append(NewRecord(None, bytes(32), timestamp=1000), epoch=3)
+    bench.flush()
+    assert bench.open(clean=False, last_known=LastKnown(5)).damage == []
+    assert [record.offset for record in bench.records()] == [0, 1, 4]
+
+
 def test_files_of_unfinished_business_are_removed(bench, disk):
     bench.fill(5)
     bench.log.close()
