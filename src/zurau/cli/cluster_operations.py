@@ -200,7 +200,7 @@ def _require_none_left(admin: Admin, broker: BrokerId) -> None:
         shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
         raise ClientError(
             f"broker {broker} still leads {counted(len(left), 'partition')} of which no other broker has a replica: "
-            f"{shown}. Give their topics more with `zurau topic alter TOPIC --replication-factor 2`; while it is "
+            f"{shown}. Give their topics more with `zurau topic alter TOPIC --replicas 2`; while it is "
             "stopped, they are offline"
         )
 

@@ -33,6 +33,9 @@ app = typer.Typer(help="Make, look at, change and remove topics.", no_args_is_he
 PARTITION_COLUMNS = ("partition", "leader", "replicas", "in_sync", "start_offset", "end_offset")
 SETTING_COLUMNS = ("setting", "value", "source")
 
+#: Ours, and as Kafka's tools call it.
+REPLICAS = ("--replicas", "--replication-factor")
+
 
 @app.command()
 def create(
@@ -41,7 +44,8 @@ def create(
         int | None, typer.Option(metavar="N", min=1, max=INT32_MAX, help="How many. Default: the broker's choice.")
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=32767, help="Copies of each. Default: the broker's choice.")
+        int | None,
+        typer.Option(*REPLICAS, metavar="N", min=1, max=32767, help="Of each; else the broker's choice."),
     ] = None,
     config: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting; may be repeated.")] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="An existing topic is fine.")] = False,
@@ -209,7 +213,7 @@ def add_partitions(
 @app.command()
 def alter(
     name: TopicName,
-    replication_factor: Annotated[int, typer.Option(metavar="N", min=1, max=32767, help="Replicas of each partition.")],
+    replicas: Annotated[int, typer.Option(*REPLICAS, metavar="N", min=1, max=32767, help="Of each partition.")],
     throttle: Throttle = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
@@ -219,14 +223,14 @@ def alter(
 
     \b
     Examples:
-      zurau topic alter orders --replication-factor 3
-      zurau topic alter orders --replication-factor 3 --throttle 50000000
+      zurau topic alter orders --replicas 3
+      zurau topic alter orders --replicas 3 --throttle 50000000
     """
     from zurau.cli.cluster_operations import change_factor
     from zurau.client.admin import Admin
 
     with open_cluster(bootstrap, timeout) as cluster:
-        change_factor(cluster, name, replication_factor, throttle)
+        change_factor(cluster, name, replicas, throttle)
         changed = Admin(cluster).describe_topic(name)
     show_rows([_summary(changed)], ("topic", "partitions", "replicas"), form)
 
