@@ -109,6 +109,22 @@ def test_a_batch_that_is_run_again_is_in_a_lake_once(lake, frame):
     assert lake.rows() == [1, 2, 3]
 
 
+def is_computed(spark, write) -> bool:
+    """Whether Spark had work: it keeps its state only if a batch is computed, and the next one builds on that."""
+    spark.sparkContext.setJobGroup("again", "a batch that is run again")
+    try:
+        write()
+        return bool(spark.sparkContext.statusTracker().getJobIdsForGroup("again"))
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_a_batch_that_is_in_a_lake_already_is_computed_again(lake, frame, spark):
+    lake.write(frame((1, "a", 1)), 0)
+    assert is_computed(spark, lambda: lake.write(frame((1, "a", 1)), 0))
+    assert lake.rows() == [1]
+
+
 def test_another_query_adds_its_own_batches_to_the_same_lake(lake, frame, tmp_path):
     lake.write(frame((1, "a", 1)), 0)
     (tmp_path / "checkpoint" / "metadata").write_text(json.dumps({"id": "another"}))
@@ -235,6 +251,12 @@ def test_a_batch_that_is_run_again_is_in_postgres_once(database, frame):
     write(frame((3, None, 1)), 1)
     write(frame((3, None, 1)), 1)
     assert database.rows() == [(1, "a"), (2, ""), (3, None)]
+
+
+def test_a_batch_that_is_in_postgres_already_is_computed_again(database, frame, spark):
+    write = database.sink()
+    write(frame((1, "a", 1)), 0)
+    assert is_computed(spark, lambda: write(frame((1, "a", 1)), 0))
 
 
 def test_postgres_merges_rows_by_their_key(database, frame):

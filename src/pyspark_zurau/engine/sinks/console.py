@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from pyspark_zurau.engine.sinks.staging import pass_over
+
 
 @dataclass(frozen=True)
 class ConsoleBatches:
@@ -18,6 +20,8 @@ class ConsoleBatches:
         if found:
             cells = [["" if cell is None else str(cell) for cell in row] for row in found[: self.rows]]
             more = f", the first {self.rows} rows" if len(found) > self.rows else ""
+            if more:  # the rest has to be computed too
+                pass_over(frame)
             _draw(f"{self.title}: batch {batch_id}{more}", frame.columns, cells)
 
 

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_zurau.engine.declaration import DeltaTarget
 from pyspark_zurau.engine.sinks.latest import latest_of_each_key
-from pyspark_zurau.engine.sinks.staging import StagedFile, discard, move_into_place, query_id, stage
+from pyspark_zurau.engine.sinks.staging import StagedFile, discard, move_into_place, pass_over, query_id, stage
 from pyspark_zurau.history.store import Lake, is_far
 from zurau.errors import SettingsError
 
@@ -43,6 +43,7 @@ class DeltaBatches:
         table = _open(place, schema, self.target.partition_by)
         last = table.transaction_version(query)
         if last is not None and last >= batch_id:
+            pass_over(rows)
             return
         done = CommitProperties(app_transactions=[Transaction(query, batch_id)])
         label = f"{query[:12]}-{batch_id:08d}"

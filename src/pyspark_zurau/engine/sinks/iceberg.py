@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_zurau.engine.declaration import IcebergTarget
 from pyspark_zurau.engine.sinks.latest import latest_of_each_key
-from pyspark_zurau.engine.sinks.staging import discard, move_into_place, query_id, stage
+from pyspark_zurau.engine.sinks.staging import discard, move_into_place, pass_over, query_id, stage
 from pyspark_zurau.history.store import Lake
 from pyspark_zurau.spark.checkpoint_lock import local_path
 from zurau.errors import SettingsError
@@ -44,6 +44,7 @@ class IcebergBatches:
         schema = to_arrow_schema(rows.schema, timezone="UTC")
         table = open_table(self.target, schema)
         if int(table.properties.get(NOTE + query, -1)) >= batch_id:
+            pass_over(rows)
             return
         directory = local_path(table.location())
         label = f"{query[:12]}-{batch_id:08d}"

@@ -14,7 +14,7 @@ from pyarrow.fs import FileSelector, FileSystem
 from pyspark.sql import DataFrame
 
 from pyspark_zurau.engine.declaration import ParquetTarget
-from pyspark_zurau.engine.sinks.staging import discard, move_into_place, query_id, stage
+from pyspark_zurau.engine.sinks.staging import discard, move_into_place, pass_over, query_id, stage
 from pyspark_zurau.history.listing import STAGING
 from pyspark_zurau.history.store import Lake, is_there
 
@@ -33,6 +33,8 @@ class ParquetBatches:
         if not is_there(store, journal):
             files = stage(rows, lake, label, self.target.partition_by, self.target.compression)
             _write(store, journal, json.dumps([(file.staged, file.name) for file in files]))
+        else:
+            pass_over(rows)
         with store.open_input_stream(journal) as opened:
             moves = json.loads(opened.read())
         move_into_place(store, moves)

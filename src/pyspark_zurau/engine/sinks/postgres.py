@@ -27,7 +27,7 @@ from pyspark.sql.types import ArrayType, BinaryType, MapType, StructField, Struc
 from pyspark_zurau.engine.declaration import PostgresTarget
 from pyspark_zurau.engine.sinks.latest import latest_of_each_key
 from pyspark_zurau.engine.sinks.postgres_tables import BATCHES, WRITER, beside, connect, drop_waiting, named, prepare
-from pyspark_zurau.engine.sinks.staging import query_id
+from pyspark_zurau.engine.sinks.staging import pass_over, query_id
 from zurau.errors import SettingsError
 
 logger = logging.getLogger(__name__)
@@ -46,8 +46,10 @@ class PostgresBatches:
         query = query_id(rows.sparkSession, self.checkpoint)
         with connect(self.target.dsn) as connection:
             waiting = prepare(connection, self.target, rows.schema, query)
-            if last_batch(connection, self.target, query) >= batch_id:
-                return
+            is_written = last_batch(connection, self.target, query) >= batch_id
+        if is_written:
+            pass_over(rows)
+            return
         batch = Batch(self.target, self.mode, self.name, query, batch_id, waiting)
         newest = rows if self.mode == "complete" else latest_of_each_key(rows, self.target.key, self.target.latest_by)
         rows.sparkSession.dataSource.register(PostgresSink)

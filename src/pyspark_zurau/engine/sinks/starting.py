@@ -21,6 +21,7 @@ from pyspark_zurau.engine.declaration import (
 from pyspark_zurau.engine.sinks.console import ConsoleBatches
 from pyspark_zurau.engine.sinks.parquet import ParquetBatches
 from pyspark_zurau.engine.sinks.topic import write_topic
+from pyspark_zurau.spark.checkpoint_lock import local_path
 
 EachBatch = Callable[[DataFrame, int], None]
 
@@ -33,6 +34,16 @@ def start_sink(rows: DataFrame, sink: Sink, checkpoint: str) -> StreamingQuery:
     return start(writer, sink.name, sink.trigger, checkpoint)
 
 
+def remove_half_written(checkpoint: str) -> None:
+    """What Spark was about to note in a checkpoint when it was killed. With such files in it, and no batch, Spark takes
+    the checkpoint for somebody else's and refuses to begin (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY)."""
+    directory = local_path(checkpoint)
+    if directory is not None:  # stores of objects have all of a file or nothing
+        for notes in ("offsets", "commits"):
+            for file in (directory / notes).glob(".*.tmp*"):
+                file.unlink(missing_ok=True)
+
+
 def clean_up(spark: SparkSession, sink: Sink, checkpoint: str) -> None:
     """After the end of the sink's query."""
     if isinstance(sink.target, PostgresTarget):
@@ -42,6 +53,7 @@ def clean_up(spark: SparkSession, sink: Sink, checkpoint: str) -> None:
 
 
 def start(writer: DataStreamWriter, name: str, trigger: Trigger, checkpoint: str) -> StreamingQuery:
+    remove_half_written(checkpoint)
     writer = writer.queryName(name).option("checkpointLocation", checkpoint)
     if trigger.real_time:
         in_real_time: DataStreamWriter = writer.trigger(realTime=trigger.real_time)  # type: ignore[call-overload]
